@@ -1,0 +1,43 @@
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+namespace gesso {
+
+/// One tensor of a file, as its header describes it.
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+  uint64_t offset = 0;  ///< where its bytes lie, counted as the format counts
+  uint64_t bytes = 0;
+};
+
+/// An opened model file of any format: what is in it, and the bytes of each tensor. Opening validates every length, so
+/// that read() cannot run past the file.
+class TensorFile {
+ public:
+  virtual ~TensorFile() = default;
+  virtual const std::filesystem::path& path() const = 0;
+  virtual std::string_view format() const = 0;  ///< "safetensors", "gguf", ...
+  /// In the order of the file.
+  virtual const std::vector<TensorInfo>& tensors() const = 0;
+  virtual const std::map<std::string, std::string>& metadata() const = 0;
+  /// The stored bytes; valid while the file lives.
+  virtual std::span<const std::byte> read(const TensorInfo& tensor) const = 0;
+};
+
+/// Opens a file by its content (never by its name). Throws Error naming the file, what was expected and what was
+/// found: kNotFound, kIo, kBadFile, kUnsupported.
+std::shared_ptr<const TensorFile> open_tensor_file(const std::filesystem::path& path);
+
+}  // namespace gesso
