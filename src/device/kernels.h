@@ -1,0 +1,67 @@
+#pragma once
+#include "tensor/tensor.h"
+#include "tensor/weight.h"
+
+namespace gesso {
+
+enum class Activation { kNone, kSilu, kGelu /*erf*/, kGeluTanh, kQuickGelu /*x sigmoid(1.702 x)*/ };
+
+/// What follows a matmul or convolution before its result is stored: y = activation(x w + bias) + residual.
+struct Epilogue {
+  Activation activation = Activation::kNone;
+  Tensor residual{};  ///< shape of the result, or empty
+};
+
+/// Padding is zeros, given per side so that the asymmetric padding of the KL encoder needs no copy.
+struct Conv2d {
+  int stride = 1;
+  int top = 0, left = 0, bottom = 0, right = 0;
+  static Conv2d same(int kernel) { return {1, kernel / 2, kernel / 2, kernel / 2, kernel / 2}; }
+};
+
+struct Attention {
+  int heads = 1;
+  float scale = 1.f;     ///< on q k^T, before softmax
+  bool causal = false;   ///< query i sees keys 0..i
+};
+
+struct GroupNorm {
+  int groups = 32;
+  float eps = 1e-5f;
+  Activation activation = Activation::kNone;  ///< kNone or kSilu
+};
+
+/// The device table: one function per operation. Shapes were checked and results allocated by the op (src/ops); a
+/// kernel reads its inputs and fills `y`. Activations are f32 or bf16, all of one type within a call unless stated;
+/// arithmetic is f32. Kernels neither throw nor log; those of src/device/cpu/ allocate nothing but per-thread scratch.
+struct Kernels {
+  // Dense: y [rows..., out] from x [rows..., in], w [out, in], bias [out] or null.
+  void (*linear)(const Tensor& x, const Weight& w, const Weight& bias, const Epilogue& e, Tensor& y);
+  // x [n, h, w, in], weight [out, in, kh, kw].
+  void (*conv2d)(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d& c, const Epilogue& e, Tensor& y);
+  // q y [b, tq, heads * d], k v [b, tk, heads * d].
+  void (*attention)(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a, Tensor& y);
+  // x y [n, ..., c]; scale bias f32 [c]; `add` [n, c] of x's type is added to x first when given (time embedding).
+  void (*group_norm)(const Tensor& x, const Tensor& add, const Tensor& scale, const Tensor& bias, const GroupNorm& g,
+                     Tensor& y);
+  // x y [..., c]; scale bias f32 [c].
+  void (*layer_norm)(const Tensor& x, const Tensor& scale, const Tensor& bias, float eps, Tensor& y);
+  // Elementwise, any shape.
+  void (*activate)(const Tensor& x, Activation a, Tensor& y);
+  void (*add)(const Tensor& a, const Tensor& b, Tensor& y);
+  // x [..., 2 c] -> y [..., c] = x[..., :c] * gelu(x[..., c:])
+  void (*geglu)(const Tensor& x, Tensor& y);
+  // a [..., m], b [..., n] -> y [..., m + n]
+  void (*concat)(const Tensor& a, const Tensor& b, Tensor& y);
+  // x [n, h, w, c] -> y [n, factor h, factor w, c], nearest neighbour
+  void (*upsample_nearest)(const Tensor& x, int factor, Tensor& y);
+  // x f32, f16 or bf16 -> y f32, f16 or bf16
+  void (*cast)(const Tensor& x, Tensor& y);
+  // [n, c, h, w] -> [n, h, w, c] and back, same type
+  void (*to_channels_last)(const Tensor& x, Tensor& y);
+  void (*to_channels_first)(const Tensor& x, Tensor& y);
+  // True when every element is finite.
+  bool (*all_finite)(const Tensor& x);
+};
+
+}  // namespace gesso
