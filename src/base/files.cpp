@@ -45,7 +45,9 @@ size_t open_size(const Descriptor& file, const std::filesystem::path& path) {
 
 }  // namespace
 
-std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
+std::string quoted(const std::filesystem::path& path) {
+  return "'" + path.string() + "'";
+}
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
   // O_NONBLOCK: a FIFO named as a model must be refused, not waited for.

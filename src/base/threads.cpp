@@ -66,9 +66,13 @@ int default_thread_count() {
   return count;
 }
 
-void set_thread_count(int threads) { omp_set_num_threads(threads > 0 ? threads : default_thread_count()); }
+void set_thread_count(int threads) {
+  omp_set_num_threads(threads > 0 ? threads : default_thread_count());
+}
 
-int thread_count() { return std::max(1, omp_get_max_threads()); }
+int thread_count() {
+  return std::max(1, omp_get_max_threads());
+}
 
 void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   if (count <= 0) return;

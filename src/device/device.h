@@ -47,4 +47,7 @@ class Device {
   virtual void end(const OpCost& cost) {}
 };
 
+/// A parameter as an f32 tensor of the device, kept with the weight (for small ones: norms, biases, positions).
+Tensor parameter(Device& device, const Weight& w);
+
 }  // namespace gesso

@@ -21,8 +21,8 @@ struct Conv2d {
 
 struct Attention {
   int heads = 1;
-  float scale = 1.f;     ///< on q k^T, before softmax
-  bool causal = false;   ///< query i sees keys 0..i
+  float scale = 1.f;    ///< on q k^T, before softmax
+  bool causal = false;  ///< query i sees keys 0..i
 };
 
 struct GroupNorm {

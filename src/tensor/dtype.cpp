@@ -17,14 +17,16 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {DType::kF32, "F32", 4, true},        {DType::kF16, "F16", 2, true},        {DType::kBF16, "BF16", 2, true},
-    {DType::kF64, "F64", 8, true},        {DType::kF8E4M3, "F8_E4M3", 1, true}, {DType::kF8E5M2, "F8_E5M2", 1, true},
-    {DType::kI8, "I8", 1, false},         {DType::kU8, "U8", 1, false},         {DType::kI16, "I16", 2, false},
-    {DType::kU16, "U16", 2, false},       {DType::kI32, "I32", 4, false},       {DType::kU32, "U32", 4, false},
-    {DType::kI64, "I64", 8, false},       {DType::kU64, "U64", 8, false},       {DType::kBool, "BOOL", 1, false},
+    {DType::kF32, "F32", 4, true},  {DType::kF16, "F16", 2, true},        {DType::kBF16, "BF16", 2, true},
+    {DType::kF64, "F64", 8, true},  {DType::kF8E4M3, "F8_E4M3", 1, true}, {DType::kF8E5M2, "F8_E5M2", 1, true},
+    {DType::kI8, "I8", 1, false},   {DType::kU8, "U8", 1, false},         {DType::kI16, "I16", 2, false},
+    {DType::kU16, "U16", 2, false}, {DType::kI32, "I32", 4, false},       {DType::kU32, "U32", 4, false},
+    {DType::kI64, "I64", 8, false}, {DType::kU64, "U64", 8, false},       {DType::kBool, "BOOL", 1, false},
 };
 
-const Row& row(DType dtype) { return kRows[static_cast<int>(dtype)]; }
+const Row& row(DType dtype) {
+  return kRows[static_cast<int>(dtype)];
+}
 
 template <typename T, typename F>
 void convert_each(const void* source, float* target, int64_t count, F convert) {
@@ -40,17 +42,23 @@ float small_float_to_f32(uint8_t bits, int exponent_bits, int mantissa_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
   const int mantissa = bits & ((1 << mantissa_bits) - 1);
-  const float magnitude = exponent == 0
-                              ? std::ldexp(static_cast<float>(mantissa), 1 - bias - mantissa_bits)
-                              : std::ldexp(static_cast<float>(mantissa | (1 << mantissa_bits)), exponent - bias - mantissa_bits);
+  const float magnitude =
+      exponent == 0 ? std::ldexp(static_cast<float>(mantissa), 1 - bias - mantissa_bits)
+                    : std::ldexp(static_cast<float>(mantissa | (1 << mantissa_bits)), exponent - bias - mantissa_bits);
   return bits & 0x80 ? -magnitude : magnitude;
 }
 
 }  // namespace
 
-int64_t size_of(DType dtype) { return row(dtype).size; }
-bool is_float(DType dtype) { return row(dtype).floating; }
-std::string_view to_string(DType dtype) { return row(dtype).name; }
+int64_t size_of(DType dtype) {
+  return row(dtype).size;
+}
+bool is_float(DType dtype) {
+  return row(dtype).floating;
+}
+std::string_view to_string(DType dtype) {
+  return row(dtype).name;
+}
 
 std::optional<DType> dtype_from_string(std::string_view name) {
   for (const Row& r : kRows)
@@ -101,35 +109,54 @@ float f8e5m2_to_f32(uint8_t bits) {
 void convert_to_f32(DType from, const void* source, float* target, int64_t count) {
   const auto by_value = [](auto v) { return static_cast<float>(v); };
   switch (from) {
-    case DType::kF32: std::memcpy(target, source, static_cast<size_t>(count) * 4); return;
-    case DType::kF16: return convert_each<uint16_t>(source, target, count, f16_to_f32);
-    case DType::kBF16: return convert_each<uint16_t>(source, target, count, bf16_to_f32);
-    case DType::kF64: return convert_each<double>(source, target, count, by_value);
-    case DType::kF8E4M3: return convert_each<uint8_t>(source, target, count, f8e4m3_to_f32);
-    case DType::kF8E5M2: return convert_each<uint8_t>(source, target, count, f8e5m2_to_f32);
-    case DType::kI8: return convert_each<int8_t>(source, target, count, by_value);
-    case DType::kU8: return convert_each<uint8_t>(source, target, count, by_value);
-    case DType::kI16: return convert_each<int16_t>(source, target, count, by_value);
-    case DType::kU16: return convert_each<uint16_t>(source, target, count, by_value);
-    case DType::kI32: return convert_each<int32_t>(source, target, count, by_value);
-    case DType::kU32: return convert_each<uint32_t>(source, target, count, by_value);
-    case DType::kI64: return convert_each<int64_t>(source, target, count, by_value);
-    case DType::kU64: return convert_each<uint64_t>(source, target, count, by_value);
-    case DType::kBool: return convert_each<uint8_t>(source, target, count, [](uint8_t v) { return v ? 1.f : 0.f; });
+    case DType::kF32:
+      std::memcpy(target, source, static_cast<size_t>(count) * 4);
+      return;
+    case DType::kF16:
+      return convert_each<uint16_t>(source, target, count, f16_to_f32);
+    case DType::kBF16:
+      return convert_each<uint16_t>(source, target, count, bf16_to_f32);
+    case DType::kF64:
+      return convert_each<double>(source, target, count, by_value);
+    case DType::kF8E4M3:
+      return convert_each<uint8_t>(source, target, count, f8e4m3_to_f32);
+    case DType::kF8E5M2:
+      return convert_each<uint8_t>(source, target, count, f8e5m2_to_f32);
+    case DType::kI8:
+      return convert_each<int8_t>(source, target, count, by_value);
+    case DType::kU8:
+      return convert_each<uint8_t>(source, target, count, by_value);
+    case DType::kI16:
+      return convert_each<int16_t>(source, target, count, by_value);
+    case DType::kU16:
+      return convert_each<uint16_t>(source, target, count, by_value);
+    case DType::kI32:
+      return convert_each<int32_t>(source, target, count, by_value);
+    case DType::kU32:
+      return convert_each<uint32_t>(source, target, count, by_value);
+    case DType::kI64:
+      return convert_each<int64_t>(source, target, count, by_value);
+    case DType::kU64:
+      return convert_each<uint64_t>(source, target, count, by_value);
+    case DType::kBool:
+      return convert_each<uint8_t>(source, target, count, [](uint8_t v) { return v ? 1.f : 0.f; });
   }
 }
 
 void convert_from_f32(DType to, const float* source, void* target, int64_t count) {
   auto* halves = static_cast<uint16_t*>(target);
   switch (to) {
-    case DType::kF32: std::memcpy(target, source, static_cast<size_t>(count) * 4); return;
+    case DType::kF32:
+      std::memcpy(target, source, static_cast<size_t>(count) * 4);
+      return;
     case DType::kF16:
       for (int64_t i = 0; i < count; ++i) halves[i] = f32_to_f16(source[i]);
       return;
     case DType::kBF16:
       for (int64_t i = 0; i < count; ++i) halves[i] = f32_to_bf16(source[i]);
       return;
-    default: fail(ErrorCode::kInternal, "no conversion from F32 to {}", to_string(to));
+    default:
+      fail(ErrorCode::kInternal, "no conversion from F32 to {}", to_string(to));
   }
 }
 

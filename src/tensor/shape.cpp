@@ -20,7 +20,9 @@ int64_t Shape::elements() const {
   return count;
 }
 
-bool Shape::operator==(const Shape& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+bool Shape::operator==(const Shape& other) const {
+  return std::equal(begin(), end(), other.begin(), other.end());
+}
 
 std::string to_string(const Shape& shape) {
   std::string text = "[";

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "tensor/tensor.h"
@@ -20,6 +21,8 @@ class WeightData {
   const Shape& shape() const { return shape_; }
   /// The values in plain row-major order as a new tensor of the device, converted to `dtype` (f32, f16 or bf16).
   virtual Tensor read(Device& device, DType dtype) const = 0;
+  /// Rows of a [rows, c] parameter into y [rows.size(), c] (f32, f16 or bf16): a vocabulary is not read whole.
+  virtual void read_rows(std::span<const int32_t> rows, Tensor& y) const = 0;
 
   /// The form a device keeps between uses (a reordered copy, say), owned by the weight and dropped with it or by
   /// release(). `make` is called when there is none or `fits` says the present one does not serve. Thread-safe.

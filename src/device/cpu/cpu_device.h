@@ -1,0 +1,38 @@
+#pragma once
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "device/device.h"
+
+namespace gesso {
+
+/// The processor. Memory comes from a pool, so that the activations of one step reuse those of the last.
+class CpuDevice : public Device {
+ public:
+  CpuDevice() = default;
+  ~CpuDevice() override;
+
+  std::string_view name() const override { return "cpu"; }
+  std::shared_ptr<Storage> allocate(int64_t bytes) override;
+
+  /// Asked before every operation; when it answers true, the operation throws kCancelled. Set while no work runs.
+  void set_interrupt(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
+  /// Gives pooled memory that is not in use back to the system.
+  void trim();
+  int64_t peak_bytes() const { return peak_; }  ///< most bytes in use at once since the start
+
+  void give_back(void* data, int64_t capacity);  ///< called by its storage
+
+ protected:
+  const Kernels* begin(const OpCost& cost) override;
+
+ private:
+  std::function<bool()> interrupted_;
+  std::mutex mutex_;
+  std::multimap<int64_t, void*> free_;  // capacity -> block
+  int64_t in_use_ = 0, peak_ = 0;
+};
+
+}  // namespace gesso

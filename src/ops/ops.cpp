@@ -1,0 +1,176 @@
+#include "ops/ops.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/error.h"
+#include "device/device.h"
+
+namespace gesso {
+namespace {
+
+void expect(bool fits, const char* op, const Tensor& x, const Shape& other) {
+  if (!fits) fail(ErrorCode::kInternal, "[{}] {} does not fit {}", op, to_string(x.shape()), to_string(other));
+}
+
+Shape with_last(Shape shape, int64_t extent) {
+  shape.set(-1, extent);
+  return shape;
+}
+
+Tensor like(const Tensor& x) {
+  return x.device().empty(x.shape(), x.dtype());
+}
+
+int64_t rows(const Tensor& x) {
+  return x.dim(-1) == 0 ? 0 : x.elements() / x.dim(-1);
+}
+
+void expect_residual(const char* op, const Epilogue& e, const Tensor& y) {
+  if (e.residual) expect(e.residual.shape() == y.shape() && e.residual.dtype() == y.dtype(), op, e.residual, y.shape());
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Weight& w, const Weight& bias, const Epilogue& e) {
+  const Shape& ws = w->shape();
+  expect(ws.rank() >= 2 && x.dim(-1) == ws[1] && ws.elements() == ws[0] * ws[1], "linear", x, ws);
+  Tensor y = x.device().empty(with_last(x.shape(), ws[0]), x.dtype());
+  expect_residual("linear", e, y);
+  const std::array<Weight, 2> used{w, bias};
+  const OpCost cost{"linear", 2 * rows(x) * ws[0] * ws[1], x.bytes() + y.bytes(), used};
+  x.device().run(cost, [&](const Kernels& k) { k.linear(x, w, bias, e, y); });
+  return y;
+}
+
+Tensor conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d& c, const Epilogue& e) {
+  const Shape& ws = w->shape();
+  expect(x.shape().rank() == 4 && ws.rank() == 4 && x.dim(3) == ws[1], "conv2d", x, ws);
+  const int64_t oh = (x.dim(1) + c.top + c.bottom - ws[2]) / c.stride + 1;
+  const int64_t ow = (x.dim(2) + c.left + c.right - ws[3]) / c.stride + 1;
+  expect(x.dim(1) + c.top + c.bottom >= ws[2] && x.dim(2) + c.left + c.right >= ws[3], "conv2d", x, ws);
+  Tensor y = x.device().empty({x.dim(0), oh, ow, ws[0]}, x.dtype());
+  expect_residual("conv2d", e, y);
+  const std::array<Weight, 2> used{w, bias};
+  const OpCost cost{"conv2d", 2 * y.elements() * ws[1] * ws[2] * ws[3], x.bytes() + y.bytes(), used};
+  x.device().run(cost, [&](const Kernels& k) { k.conv2d(x, w, bias, c, e, y); });
+  return y;
+}
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a) {
+  expect(q.shape().rank() == 3 && k.shape() == v.shape() && k.dim(0) == q.dim(0) && k.dim(2) == q.dim(2) &&
+             q.dim(2) % a.heads == 0 && k.dim(1) > 0 && k.dtype() == q.dtype() && v.dtype() == q.dtype(),
+         "attention", q, k.shape());
+  Tensor y = like(q);
+  const OpCost cost{"attention", 4 * q.dim(0) * q.dim(1) * k.dim(1) * q.dim(2),
+                    q.bytes() + k.bytes() + v.bytes() + y.bytes()};
+  q.device().run(cost, [&](const Kernels& table) { table.attention(q, k, v, a, y); });
+  return y;
+}
+
+Tensor group_norm(const Tensor& x, const Weight& scale, const Weight& bias, const GroupNorm& g, const Tensor& add) {
+  expect(scale->shape().elements() == x.dim(-1) && bias->shape().elements() == x.dim(-1) && g.groups > 0 &&
+             x.dim(-1) % g.groups == 0,
+         "group_norm", x, scale->shape());
+  if (add) expect(add.elements() == x.dim(0) * x.dim(-1) && add.dtype() == x.dtype(), "group_norm", x, add.shape());
+  Tensor y = like(x);
+  const std::array<Weight, 2> used{scale, bias};
+  x.device().run({"group_norm", 8 * x.elements(), x.bytes() + y.bytes(), used}, [&](const Kernels& k) {
+    k.group_norm(x, add, parameter(x.device(), scale), parameter(x.device(), bias), g, y);
+  });
+  return y;
+}
+
+Tensor layer_norm(const Tensor& x, const Weight& scale, const Weight& bias, float eps) {
+  expect(scale->shape().elements() == x.dim(-1) && bias->shape().elements() == x.dim(-1), "layer_norm", x,
+         scale->shape());
+  Tensor y = like(x);
+  const std::array<Weight, 2> used{scale, bias};
+  x.device().run({"layer_norm", 8 * x.elements(), x.bytes() + y.bytes(), used}, [&](const Kernels& k) {
+    k.layer_norm(x, parameter(x.device(), scale), parameter(x.device(), bias), eps, y);
+  });
+  return y;
+}
+
+Tensor activate(const Tensor& x, Activation a) {
+  Tensor y = like(x);
+  x.device().run({"activate", 8 * x.elements(), x.bytes() + y.bytes()}, [&](const Kernels& k) { k.activate(x, a, y); });
+  return y;
+}
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  expect(a.shape() == b.shape() && a.dtype() == b.dtype(), "add", a, b.shape());
+  Tensor y = like(a);
+  a.device().run({"add", a.elements(), 3 * a.bytes()}, [&](const Kernels& k) { k.add(a, b, y); });
+  return y;
+}
+
+Tensor geglu(const Tensor& x) {
+  expect(x.dim(-1) % 2 == 0, "geglu", x, x.shape());
+  Tensor y = x.device().empty(with_last(x.shape(), x.dim(-1) / 2), x.dtype());
+  x.device().run({"geglu", 8 * y.elements(), x.bytes() + y.bytes()}, [&](const Kernels& k) { k.geglu(x, y); });
+  return y;
+}
+
+Tensor concat(const Tensor& a, const Tensor& b) {
+  expect(with_last(a.shape(), 0) == with_last(b.shape(), 0) && a.dtype() == b.dtype(), "concat", a, b.shape());
+  Tensor y = a.device().empty(with_last(a.shape(), a.dim(-1) + b.dim(-1)), a.dtype());
+  a.device().run({"concat", 0, 2 * y.bytes()}, [&](const Kernels& k) { k.concat(a, b, y); });
+  return y;
+}
+
+Tensor upsample_nearest(const Tensor& x, int factor) {
+  expect(x.shape().rank() == 4 && factor > 0, "upsample_nearest", x, x.shape());
+  Tensor y = x.device().empty({x.dim(0), x.dim(1) * factor, x.dim(2) * factor, x.dim(3)}, x.dtype());
+  const OpCost cost{"upsample_nearest", 0, x.bytes() + y.bytes()};
+  x.device().run(cost, [&](const Kernels& k) { k.upsample_nearest(x, factor, y); });
+  return y;
+}
+
+Tensor cast(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Tensor y = x.device().empty(x.shape(), dtype);
+  x.device().run({"cast", 0, x.bytes() + y.bytes()}, [&](const Kernels& k) { k.cast(x, y); });
+  return y;
+}
+
+Tensor to_channels_last(const Tensor& x) {
+  expect(x.shape().rank() == 4, "to_channels_last", x, x.shape());
+  Tensor y = x.device().empty({x.dim(0), x.dim(2), x.dim(3), x.dim(1)}, x.dtype());
+  x.device().run({"to_channels_last", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.to_channels_last(x, y); });
+  return y;
+}
+
+Tensor to_channels_first(const Tensor& x) {
+  expect(x.shape().rank() == 4, "to_channels_first", x, x.shape());
+  Tensor y = x.device().empty({x.dim(0), x.dim(3), x.dim(1), x.dim(2)}, x.dtype());
+  x.device().run({"to_channels_first", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.to_channels_first(x, y); });
+  return y;
+}
+
+Tensor embedding(Device& device, std::span<const int32_t> ids, const Weight& table, DType dtype) {
+  for (int32_t id : ids)
+    if (id < 0 || id >= table->shape()[0])
+      fail(ErrorCode::kUsage, "token {} is outside the vocabulary of {} entries of {}", id, table->shape()[0],
+           table->name());
+  Tensor y = device.empty({static_cast<int64_t>(ids.size()), table->shape()[1]}, dtype);
+  const std::array<Weight, 1> used{table};
+  device.run({"embedding", 0, 2 * y.bytes(), used}, [&](const Kernels&) { table->read_rows(ids, y); });
+  return y;
+}
+
+bool all_finite(const Tensor& x) {
+  bool finite = true;
+  x.device().run({"all_finite", 0, x.bytes()}, [&](const Kernels& k) { finite = k.all_finite(x); });
+  return finite;
+}
+
+Tensor from_values(Device& device, std::span<const float> values, const Shape& shape) {
+  Tensor y = device.empty(shape, DType::kF32);
+  expect(static_cast<int64_t>(values.size()) == y.elements(), "from_values", y, {static_cast<int64_t>(values.size())});
+  if (y.raw()) std::memcpy(y.raw(), values.data(), values.size_bytes());
+  return y;
+}
+
+}  // namespace gesso

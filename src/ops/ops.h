@@ -1,0 +1,49 @@
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "device/kernels.h"
+#include "tensor/tensor.h"
+#include "tensor/weight.h"
+
+/// The closed set of operations. Each checks shapes (an Error of kInternal, tagged with the op, says what did not
+/// fit), allocates its result on the device of its first tensor and lets that device compute it; on the meta device
+/// only shapes and costs come out. Results have the first tensor's type unless stated. Layout is channels-last.
+namespace gesso {
+
+/// x [..., in], w [out, in] (trailing ones allowed), bias [out] or null -> [..., out]
+Tensor linear(const Tensor& x, const Weight& w, const Weight& bias, const Epilogue& e = {});
+/// x [n, h, w, in], weight [out, in, kh, kw], bias [out] or null -> [n, h', w', out]
+Tensor conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d& c, const Epilogue& e = {});
+/// softmax(scale q k^T) v per head; q [b, tq, heads * d], k v [b, tk, heads * d] -> shape of q
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a);
+/// x [n, ..., c] -> same; `add` [n, c] or empty is added to x first.
+Tensor group_norm(const Tensor& x, const Weight& scale, const Weight& bias, const GroupNorm& g, const Tensor& add = {});
+/// x [..., c] -> same
+Tensor layer_norm(const Tensor& x, const Weight& scale, const Weight& bias, float eps);
+Tensor activate(const Tensor& x, Activation a);
+/// Same shapes.
+Tensor add(const Tensor& a, const Tensor& b);
+inline Tensor operator+(const Tensor& a, const Tensor& b) {
+  return add(a, b);
+}
+/// x [..., 2 c] -> [..., c]: the first half times gelu of the second
+Tensor geglu(const Tensor& x);
+/// Along the last axis; the other extents agree.
+Tensor concat(const Tensor& a, const Tensor& b);
+/// x [n, h, w, c] -> [n, factor h, factor w, c]
+Tensor upsample_nearest(const Tensor& x, int factor);
+/// x itself when it has that type already.
+Tensor cast(const Tensor& x, DType dtype);
+/// [n, c, h, w] <-> [n, h, w, c]
+Tensor to_channels_last(const Tensor& x);
+Tensor to_channels_first(const Tensor& x);
+/// Rows of table [rows, c] -> [ids, c] as `dtype`. An id outside the table is a kUsage error.
+Tensor embedding(Device& device, std::span<const int32_t> ids, const Weight& table, DType dtype);
+/// True when no element is NaN or infinite; always true on the meta device.
+bool all_finite(const Tensor& x);
+
+/// Copies `values` into a new f32 tensor of the device.
+Tensor from_values(Device& device, std::span<const float> values, const Shape& shape);
+
+}  // namespace gesso

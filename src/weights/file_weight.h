@@ -1,0 +1,19 @@
+#pragma once
+#include "weights/weight_store.h"
+
+namespace gesso {
+
+/// A parameter whose values are read from a file each time a device prepares it.
+class FileWeight : public WeightData {
+ public:
+  FileWeight(std::string name, const Shape& shape, Binding binding)
+      : WeightData(std::move(name), shape), binding_(std::move(binding)) {}
+
+  Tensor read(Device& device, DType dtype) const override;
+  void read_rows(std::span<const int32_t> rows, Tensor& y) const override;
+
+ private:
+  Binding binding_;
+};
+
+}  // namespace gesso
