@@ -166,6 +166,24 @@ bool all_finite(const Tensor& x) {
   return finite;
 }
 
+Tensor gather_rows(const Tensor& x, std::span<const int64_t> picked) {
+  expect(x.shape().rank() == 2, "gather_rows", x, x.shape());
+  Tensor y = x.device().empty({static_cast<int64_t>(picked.size()), x.dim(1)}, x.dtype());
+  const int64_t row = x.dim(1) * size_of(x.dtype());
+  x.device().run({"gather_rows", 0, 2 * y.bytes()}, [&](const Kernels&) {
+    for (size_t i = 0; i < picked.size(); ++i)
+      std::memcpy(y.data<char>() + static_cast<int64_t>(i) * row, x.data<char>() + picked[i] * row,
+                  static_cast<size_t>(row));
+  });
+  return y;
+}
+
+std::vector<float> to_values(const Tensor& x) {
+  std::vector<float> values(static_cast<size_t>(x.elements()));
+  if (x.raw()) convert_to_f32(x.dtype(), x.raw(), values.data(), x.elements());
+  return values;
+}
+
 Tensor from_values(Device& device, std::span<const float> values, const Shape& shape) {
   Tensor y = device.empty(shape, DType::kF32);
   expect(static_cast<int64_t>(values.size()) == y.elements(), "from_values", y, {static_cast<int64_t>(values.size())});

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "device/kernels.h"
 #include "tensor/tensor.h"
@@ -43,6 +44,11 @@ Tensor embedding(Device& device, std::span<const int32_t> ids, const Weight& tab
 /// True when no element is NaN or infinite; always true on the meta device.
 bool all_finite(const Tensor& x);
 
+/// Rows of x [rows, c] in the given order -> [picked, c]
+Tensor gather_rows(const Tensor& x, std::span<const int64_t> picked);
+
+/// The elements as f32 on the host; zeros from the meta device.
+std::vector<float> to_values(const Tensor& x);
 /// Copies `values` into a new f32 tensor of the device.
 Tensor from_values(Device& device, std::span<const float> values, const Shape& shape);
 

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -21,6 +22,8 @@ class WeightData {
   const Shape& shape() const { return shape_; }
   /// The values in plain row-major order as a new tensor of the device, converted to `dtype` (f32, f16 or bf16).
   virtual Tensor read(Device& device, DType dtype) const = 0;
+  /// The values on the host, as f32; for small parameters that a decision hangs on.
+  virtual std::vector<float> values() const = 0;
   /// Rows of a [rows, c] parameter into y [rows.size(), c] (f32, f16 or bf16): a vocabulary is not read whole.
   virtual void read_rows(std::span<const int32_t> rows, Tensor& y) const = 0;
 

@@ -69,18 +69,14 @@ ClipEncoder::Output ClipEncoder::operator()(Device& device, DType compute, std::
     x = layers_[static_cast<size_t>(i)](x);
     if (i == last) out.hidden = options.final_norm ? final_layer_norm_(x) : x;
   }
-  if (options.pooled) out.pooled = pool(device, final_layer_norm_(x), ends);
+  if (options.pooled) out.pooled = pool(final_layer_norm_(x), ends);
   return out;
 }
 
-Tensor ClipEncoder::pool(Device& device, const Tensor& normed, std::span<const int> ends) const {
-  Tensor picked = device.empty({static_cast<int64_t>(ends.size()), width_}, normed.dtype());
-  const int64_t bytes = width_ * size_of(normed.dtype());
-  if (picked.raw())
-    for (size_t i = 0; i < ends.size(); ++i) {
-      const int64_t row = static_cast<int64_t>(i) * tokens() + ends[i];
-      std::copy_n(normed.data<char>() + row * bytes, bytes, picked.data<char>() + static_cast<int64_t>(i) * bytes);
-    }
+Tensor ClipEncoder::pool(const Tensor& normed, std::span<const int> ends) const {
+  std::vector<int64_t> rows(ends.size());
+  for (size_t i = 0; i < ends.size(); ++i) rows[i] = static_cast<int64_t>(i) * tokens() + ends[i];
+  const Tensor picked = gather_rows(normed.reshape({normed.dim(0) * normed.dim(1), width_}), rows);
   return projection_ ? linear(picked, projection_, nullptr) : picked;
 }
 

@@ -45,7 +45,7 @@ class ClipEncoder {
     Attention attrs;
     Activation activation;
   };
-  Tensor pool(Device& device, const Tensor& normed, std::span<const int> ends) const;
+  Tensor pool(const Tensor& normed, std::span<const int> ends) const;
 
   int64_t width_;
   Weight token_embedding_, positions_, projection_;

@@ -31,18 +31,27 @@ void convert(DType from, const std::byte* source, DType to, std::byte* target, i
 }  // namespace
 
 Tensor FileWeight::read(Device& device, DType dtype) const {
+  Tensor y = device.empty(shape(), dtype);
+  if (y.raw()) read_into(y.data<std::byte>(), dtype);
+  return y;
+}
+
+std::vector<float> FileWeight::values() const {
+  std::vector<float> result(static_cast<size_t>(shape().elements()));
+  read_into(reinterpret_cast<std::byte*>(result.data()), DType::kF32);
+  return result;
+}
+
+void FileWeight::read_into(std::byte* target, DType dtype) const {
   const TensorInfo& tensor = binding_.file->tensors()[binding_.tensor];
   const int64_t count = shape().elements();
-  const auto bytes = binding_.file->read(tensor);
-  const std::byte* source = bytes.data() + binding_.part * count * size_of(tensor.dtype);
-  Tensor y = device.empty(shape(), dtype);
-  auto* target = y.data<std::byte>();
+  const std::byte* source = binding_.file->read(tensor).data() + binding_.part * count * size_of(tensor.dtype);
   if (!binding_.transpose) {
     parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
       convert(tensor.dtype, source + begin * size_of(tensor.dtype), dtype, target + begin * size_of(dtype),
               end - begin);
     });
-    return y;
+    return;
   }
   const int64_t out = shape()[0], in = shape()[1];  // stored as [in, out]
   std::vector<float> column(static_cast<size_t>(in));
@@ -51,7 +60,6 @@ Tensor FileWeight::read(Device& device, DType dtype) const {
       convert_to_f32(tensor.dtype, source + (i * out + o) * size_of(tensor.dtype), &column[static_cast<size_t>(i)], 1);
     convert_from_f32(dtype, column.data(), target + o * in * size_of(dtype), in);
   }
-  return y;
 }
 
 void FileWeight::read_rows(std::span<const int32_t> rows, Tensor& y) const {

@@ -10,9 +10,11 @@ class FileWeight : public WeightData {
       : WeightData(std::move(name), shape), binding_(std::move(binding)) {}
 
   Tensor read(Device& device, DType dtype) const override;
+  std::vector<float> values() const override;
   void read_rows(std::span<const int32_t> rows, Tensor& y) const override;
 
  private:
+  void read_into(std::byte* target, DType dtype) const;
   Binding binding_;
 };
 

@@ -1,0 +1,76 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/tensor.h"
+#include "weights/weight_store.h"
+
+namespace gesso {
+
+/// What a denoiser is told about a picture.
+struct Conditioning {
+  Tensor context;  ///< [1, tokens, width]
+  Tensor vector;   ///< [1, width], or empty
+};
+
+/// How latents relate to pictures: the model works on (z - shift) * factor.
+struct LatentFormat {
+  int channels = 4;
+  int scale = 8;  ///< pixels per latent along a side
+  float factor = 1.f;
+  float shift = 0.f;
+};
+
+/// What a family paints with when the request leaves it open.
+struct Defaults {
+  int width = 512, height = 512;
+  int steps = 20;
+  double cfg_scale = 7;
+  int clip_skip = 1;
+  std::string sampler = "euler_a", scheduler = "discrete";
+};
+
+/// What the network's output means, and the noise levels it was trained on.
+struct Denoising {
+  std::string prediction = "eps";  ///< "eps" or "v"
+  bool zero_terminal_snr = false;
+};
+
+/// What besides the text conditions a picture.
+struct PromptOptions {
+  int clip_skip = 1;
+  int width = 512, height = 512;  ///< of the picture, in pixels
+};
+
+/// A built model that turns noise into a latent under a text, and latents into pictures. One request at a time.
+class LatentDiffusion {
+ public:
+  virtual ~LatentDiffusion() = default;
+  virtual const LatentFormat& latent_format() const = 0;
+  virtual const Defaults& defaults() const = 0;
+  virtual const Denoising& denoising() const = 0;
+  /// Width and height of a picture must be multiples of this.
+  virtual int size_multiple() const = 0;
+
+  virtual Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) = 0;
+  /// x [n, h, w, channels] (already scaled for the network), timestep, context [n, tokens, width], vector [n, width]
+  /// or empty -> the raw output [n, h, w, channels]
+  virtual Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) = 0;
+  /// Latents [n, h, w, channels] as the model knows them -> pictures [n, scale h, scale w, 3] in [-1, 1].
+  virtual Tensor decode(const Tensor& latents) = 0;
+
+  /// The weights of the text encoders, the denoiser and the decoder, for reports and for giving memory back.
+  virtual std::vector<WeightStore*> text_weights() = 0;
+  virtual WeightStore& denoiser_weights() = 0;
+  virtual WeightStore& decoder_weights() = 0;
+};
+
+/// Components by role, ready to build a model from: "diffusion_model", "vae", "clip_l", ...
+using Components = std::map<std::string, std::unique_ptr<WeightStore>, std::less<>>;
+
+}  // namespace gesso

@@ -1,0 +1,28 @@
+#pragma once
+#include <memory>
+
+#include "models/latent_diffusion.h"
+
+namespace gesso {
+
+/// What distinguishes the latent diffusion models that share this one UNet.
+struct StableDiffusionTraits {
+  struct Encoder {
+    const char* role;
+    bool quick_gelu = false;
+    bool final_norm = true;  ///< of the hidden state
+    int32_t pad = 0;
+    const char* heads_key = "clip_heads";
+  };
+  std::vector<Encoder> encoders;   ///< their hidden states side by side are the context
+  int fixed_heads = 0;             ///< attention heads of every UNet block; 0: one per 64 channels
+  bool size_conditioning = false;  ///< the vector condition: pooled text and the picture's sizes
+  float latent_factor = 0.18215f;
+  Defaults defaults;
+};
+
+/// Builds the model from its components. Metadata of the files overrides what the traits assume (docs/metadata.md).
+/// Throws kBadFile naming what is missing or does not fit.
+std::unique_ptr<LatentDiffusion> make_stable_diffusion(Components components, const StableDiffusionTraits& traits);
+
+}  // namespace gesso
