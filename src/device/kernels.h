@@ -53,7 +53,7 @@ struct Kernels {
   void (*geglu)(const Tensor& x, Tensor& y);
   // a [..., m], b [..., n] -> y [..., m + n]
   void (*concat)(const Tensor& a, const Tensor& b, Tensor& y);
-  // x [n, h, w, c] -> y [n, factor h, factor w, c], nearest neighbour
+  // x [n, h, w, c] -> y [n, h', w', c], y[i, j] = x[i / factor, j / factor]; h' and w' as y says
   void (*upsample_nearest)(const Tensor& x, int factor, Tensor& y);
   // x f32, f16 or bf16 -> y f32, f16 or bf16
   void (*cast)(const Tensor& x, Tensor& y);

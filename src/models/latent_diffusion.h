@@ -54,8 +54,6 @@ class LatentDiffusion {
   virtual const LatentFormat& latent_format() const = 0;
   virtual const Defaults& defaults() const = 0;
   virtual const Denoising& denoising() const = 0;
-  /// Width and height of a picture must be multiples of this.
-  virtual int size_multiple() const = 0;
 
   virtual Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) = 0;
   /// x [n, h, w, channels] (already scaled for the network), timestep, context [n, tokens, width], vector [n, width]

@@ -53,7 +53,6 @@ class StableDiffusion final : public LatentDiffusion {
   const LatentFormat& latent_format() const override { return format_; }
   const Defaults& defaults() const override { return defaults_; }
   const Denoising& denoising() const override { return denoising_; }
-  int size_multiple() const override { return format_.scale * unet_->granularity(); }
 
   Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) override;
   Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) override {

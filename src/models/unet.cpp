@@ -121,7 +121,6 @@ UNet::Block UNet::read_block(const WeightScope& w, const Config& config) {
         context_width_ = part.extent("transformer_blocks.0.attn2.to_k.weight", 1);
     } else if (part.has("op.weight")) {
       block.emplace_back(Downsample(part));
-      granularity_ *= 2;
     } else if (part.has("conv.weight")) {
       block.emplace_back(Upsample(part));
     } else if (part.has("weight")) {
@@ -159,13 +158,13 @@ UNet::UNet(const WeightScope& w, const Config& config)
          w.store().component(), input_blocks_.size(), output_blocks_.size());
 }
 
-Tensor UNet::run(const Block& block, Tensor x, const Tensor& embed, const Tensor& context) const {
+Tensor UNet::run(const Block& block, Tensor x, const Tensor& embed, const Tensor& context, const Tensor& next) const {
   for (const Part& part : block) {
     if (const auto* conv = std::get_if<nn::Conv2d>(&part)) x = (*conv)(x);
     if (const auto* res = std::get_if<ResBlock>(&part)) x = (*res)(x, embed);
     if (const auto* transformer = std::get_if<SpatialTransformer>(&part)) x = (*transformer)(x, context);
     if (const auto* down = std::get_if<Downsample>(&part)) x = down->conv(x);
-    if (const auto* up = std::get_if<Upsample>(&part)) x = up->conv(upsample_nearest(x, 2));
+    if (const auto* up = std::get_if<Upsample>(&part)) x = up->conv(upsample_nearest(x, 2, next.dim(1), next.dim(2)));
   }
   return x;
 }
@@ -188,14 +187,15 @@ Tensor UNet::operator()(const Tensor& x, std::span<const float> timesteps, const
   Tensor h = x;
   std::vector<Tensor> skips;
   for (const Block& block : input_blocks_) {
-    h = run(block, std::move(h), embed, context);
+    h = run(block, std::move(h), embed, context, {});
     skips.push_back(h);
   }
-  h = run(middle_block_, std::move(h), embed, context);
+  h = run(middle_block_, std::move(h), embed, context, {});
   for (const Block& block : output_blocks_) {
     h = concat(h, skips.back());
     skips.pop_back();
-    h = run(block, std::move(h), embed, context);
+    // An odd size is halved upwards; going back up, the next skip tells which of the two it was.
+    h = run(block, std::move(h), embed, context, skips.empty() ? h : skips.back());
   }
   return out_conv_(out_norm_(h));
 }

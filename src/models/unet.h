@@ -24,8 +24,6 @@ class UNet {
   int64_t context_width() const { return context_width_; }
   /// Width of the vector condition (SDXL), 0 without one.
   int64_t vector_width() const { return label_embed_0_ ? label_embed_0_->weight->shape()[1] : 0; }
-  /// Height and width of x must be multiples of this.
-  int granularity() const { return granularity_; }
 
   /// x [n, h, w, in], one timestep a picture (0 to 999, fractions allowed), context [n, tokens, context_width],
   /// vector [n, vector_width] or empty -> [n, h, w, out]
@@ -76,10 +74,10 @@ class UNet {
   using Block = std::vector<Part>;
 
   Block read_block(const WeightScope& w, const Config& config);
-  Tensor run(const Block& block, Tensor x, const Tensor& embed, const Tensor& context) const;
+  /// `next`: what the result is joined with, whose height and width an upsampling aims at.
+  Tensor run(const Block& block, Tensor x, const Tensor& embed, const Tensor& context, const Tensor& next) const;
 
   int64_t model_channels_, in_channels_, context_width_ = 0;
-  int granularity_ = 1;
   nn::Linear time_embed_0_, time_embed_2_;
   std::optional<nn::Linear> label_embed_0_, label_embed_2_;
   std::vector<Block> input_blocks_, output_blocks_;

@@ -120,9 +120,11 @@ Tensor concat(const Tensor& a, const Tensor& b) {
   return y;
 }
 
-Tensor upsample_nearest(const Tensor& x, int factor) {
-  expect(x.shape().rank() == 4 && factor > 0, "upsample_nearest", x, x.shape());
-  Tensor y = x.device().empty({x.dim(0), x.dim(1) * factor, x.dim(2) * factor, x.dim(3)}, x.dtype());
+Tensor upsample_nearest(const Tensor& x, int factor, int64_t height, int64_t width) {
+  expect(x.shape().rank() == 4 && factor > 0 && (height + factor - 1) / factor == x.dim(1) &&
+             (width + factor - 1) / factor == x.dim(2),
+         "upsample_nearest", x, {height, width});
+  Tensor y = x.device().empty({x.dim(0), height, width, x.dim(3)}, x.dtype());
   const OpCost cost{"upsample_nearest", 0, x.bytes() + y.bytes()};
   x.device().run(cost, [&](const Kernels& k) { k.upsample_nearest(x, factor, y); });
   return y;

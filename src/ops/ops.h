@@ -32,8 +32,8 @@ inline Tensor operator+(const Tensor& a, const Tensor& b) {
 Tensor geglu(const Tensor& x);
 /// Along the last axis; the other extents agree.
 Tensor concat(const Tensor& a, const Tensor& b);
-/// x [n, h, w, c] -> [n, factor h, factor w, c]
-Tensor upsample_nearest(const Tensor& x, int factor);
+/// x [n, h, w, c] -> [n, height, width, c], which is factor times the size, or up to factor - 1 less (the rest is cut)
+Tensor upsample_nearest(const Tensor& x, int factor, int64_t height, int64_t width);
 /// x itself when it has that type already.
 Tensor cast(const Tensor& x, DType dtype);
 /// [n, c, h, w] <-> [n, h, w, c]

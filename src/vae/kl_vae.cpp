@@ -86,7 +86,7 @@ Tensor KlDecoder::operator()(const Tensor& z) const {
   Tensor x = middle_(conv_in_(post_quant_ ? (*post_quant_)(z) : z));
   for (const kl::Level& level : levels_) {
     for (const kl::ResnetBlock& block : level.blocks) x = block(x);
-    if (level.resample) x = (*level.resample)(upsample_nearest(x, 2));
+    if (level.resample) x = (*level.resample)(upsample_nearest(x, 2, 2 * x.dim(1), 2 * x.dim(2)));
   }
   x = norm_out_(x);
   return conv_out_(x);

@@ -81,6 +81,7 @@ void WeightStore::release() const {
 }
 
 std::optional<std::string> WeightStore::metadata(const std::string& key) const {
+  if (const auto found = metadata_.find(key); found != metadata_.end()) return found->second;
   const TensorFile* last = nullptr;
   for (const auto& [name, binding] : bindings_) {
     if (binding.file.get() == last) continue;

@@ -41,6 +41,8 @@ class WeightStore {
   size_t size() const { return bindings_.size(); }
   /// Drops what devices prepared from the weights (they are prepared again at the next use).
   void release() const;
+  /// Metadata from beside the files (a config.json), which goes before theirs.
+  void set_metadata(const std::string& key, const std::string& value) { metadata_[key] = value; }
   /// Metadata of the files, for what shapes cannot tell; the first file that has the key wins.
   std::optional<std::string> metadata(const std::string& key) const;
   /// A whole number from the metadata, or `otherwise`; kBadFile when it is there and is no number in [low, high].
@@ -49,6 +51,7 @@ class WeightStore {
 
  private:
   std::string component_;
+  std::map<std::string, std::string> metadata_;
   std::map<std::string, Binding> bindings_;
   std::map<std::string, Weight> made_;
 };
