@@ -1,0 +1,164 @@
+#include "pipeline/model_files.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "io/shards.h"
+#include "pipeline/diffusers_folder.h"
+
+namespace gesso {
+namespace {
+
+struct Option {
+  const char* field;
+  const std::string Request::*member;
+  std::optional<Role> role;  ///< nothing: every component of the file
+};
+
+/// Later rows go before earlier ones.
+constexpr Option kOptions[] = {
+    {"model", &Request::model, std::nullopt},   {"diffusion_model", &Request::diffusion_model, Role::kDiffusionModel},
+    {"vae", &Request::vae, Role::kVae},         {"clip_l", &Request::clip_l, Role::kClipL},
+    {"clip_g", &Request::clip_g, Role::kClipG},
+};
+
+struct Source {
+  const ModelFile* file = nullptr;
+  const Component* component = nullptr;
+};
+
+ModelFile recognised(const std::string& option, std::shared_ptr<const TensorFile> file,
+                     const std::map<std::string, std::string>& beside) {
+  std::map<std::string, std::string> metadata = beside;
+  metadata.insert(file->metadata().begin(), file->metadata().end());
+  Recognition recognition = recognise(file->tensors(), metadata);
+  return {option, std::move(file), std::move(recognition), std::move(metadata)};
+}
+
+std::string join(const std::vector<std::string>& items, const char* separator) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : separator) + item;
+  return text;
+}
+
+/// "a CLIP-L text encoder and a VAE", or "nothing that is known".
+std::string contents(const Recognition& recognition) {
+  std::vector<std::string> items;
+  for (const Component& c : recognition.components)
+    items.push_back(std::string(c.family->title) + " " + std::string(title_of(c.role)));
+  return items.empty() ? "nothing that this version knows" : join(items, ", ");
+}
+
+std::unique_ptr<WeightStore> bind(const Source& source) {
+  auto store = std::make_unique<WeightStore>(std::string(title_of(source.component->role)));
+  for (const PlacedTensor& placed : source.component->tensors) {
+    const Placement& p = placed.placement;
+    store->bind(p.name, {source.file->file, placed.tensor_index, p.part, p.parts, p.transpose});
+  }
+  for (const auto& [key, value] : source.file->metadata) store->set_metadata(key, value);
+  for (const std::string& marker : source.file->recognition.markers) store->set_metadata("marker." + marker, "1");
+  return store;
+}
+
+std::map<Role, Source> choose(const std::vector<ModelFile>& files) {
+  std::map<Role, Source> chosen;
+  for (const Option& option : kOptions)
+    for (const ModelFile& file : files) {
+      if (file.option != option.field) continue;
+      for (const Component& component : file.recognition.components)
+        if (!option.role || component.role == *option.role) chosen[component.role] = {&file, &component};
+      if (option.role && !file.recognition.find(*option.role))
+        fail(ErrorCode::kUsage, "--{} wants a {}, but {} holds {}", option.field, title_of(*option.role),
+             quoted(file.file->path()), contents(file.recognition));
+    }
+  return chosen;
+}
+
+void expect_supported(const std::vector<ModelFile>& files, const std::map<Role, Source>& chosen) {
+  const auto found = chosen.find(Role::kDiffusionModel);
+  if (found == chosen.end()) {
+    std::vector<std::string> lines;
+    for (const ModelFile& file : files)
+      lines.push_back(quoted(file.file->path()) + " holds " + contents(file.recognition));
+    fail(ErrorCode::kNotFound, "no diffusion model among the files: {}; `gesso inspect FILE` tells more",
+         join(lines, "; "));
+  }
+  const Component& component = *found->second.component;
+  if (!component.supported || !component.family->make)
+    fail(ErrorCode::kUnsupported, "{} is a {}{}{} model, which this version cannot run yet",
+         quoted(found->second.file->file->path()), component.family->title, component.variant.empty() ? "" : " ",
+         component.variant);
+}
+
+void expect_complete(const Family& family, const std::map<Role, Source>& chosen) {
+  std::vector<std::string> missing;
+  for (const Role role : family.needs)
+    if (!chosen.contains(role)) {
+      const auto option =
+          std::find_if(std::begin(kOptions), std::end(kOptions), [&](const Option& o) { return o.role == role; });
+      missing.push_back(std::string(title_of(role)) +
+                        (option == std::end(kOptions) ? "" : fmt::format(" (--{} FILE)", option->field)));
+    }
+  if (!missing.empty())
+    fail(ErrorCode::kNotFound, "{} needs files that were not given: {}", family.title, join(missing, ", "));
+  for (const auto& [role, source] : chosen)
+    if (source.component->complete == false)
+      fail(ErrorCode::kBadFile, "the {} in {} is incomplete: it lacks {}", title_of(role),
+           quoted(source.file->file->path()), join(source.component->missing, ", "));
+}
+
+void report_unknown(const std::vector<ModelFile>& files, std::vector<std::string>& messages) {
+  for (const ModelFile& file : files) {
+    const auto& unknown = file.recognition.unknown;
+    if (unknown.empty()) continue;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < std::min<size_t>(3, unknown.size()); ++i)
+      names.push_back(file.file->tensors()[unknown[i]].name);
+    messages.push_back(fmt::format("{} of {} tensors of {} belong to nothing known and are not used: {}{}",
+                                   unknown.size(), file.file->tensors().size(), quoted(file.file->path()),
+                                   join(names, ", "), unknown.size() > 3 ? ", ..." : ""));
+  }
+}
+
+}  // namespace
+
+std::vector<ModelFile> open_model_files(const std::string& option, const std::filesystem::path& path) {
+  std::vector<ModelFile> files;
+  if (is_diffusers_folder(path)) {
+    for (DiffusersPart& part : open_diffusers_folder(path))
+      files.push_back(recognised(option, std::move(part.file), part.metadata));
+    return files;
+  }
+  files.push_back(recognised(option, open_tensor_files(path), {}));
+  return files;
+}
+
+LoadedModel load_model(const Request& request) {
+  std::vector<ModelFile> files;
+  for (const Option& option : kOptions) {
+    const std::string& path = request.*option.member;
+    if (path.empty()) continue;
+    for (ModelFile& file : open_model_files(option.field, path)) files.push_back(std::move(file));
+  }
+  if (files.empty()) fail(ErrorCode::kUsage, "no model was named: give one with -m FILE");
+
+  const std::map<Role, Source> chosen = choose(files);
+  expect_supported(files, chosen);
+  const Source& main = chosen.at(Role::kDiffusionModel);
+  const Family& family = *main.component->family;
+  expect_complete(family, chosen);
+
+  LoadedModel loaded{&family, main.component->variant, main.file->file->path().stem().string(), nullptr, {}};
+  Components components;
+  components.emplace(to_string(Role::kDiffusionModel), bind(main));
+  for (const Role role : family.needs) components.emplace(to_string(role), bind(chosen.at(role)));
+  loaded.model = family.make(std::move(components));
+  report_unknown(files, loaded.messages);
+  if (const auto unused = loaded.model->denoiser_weights().unused(); !unused.empty())
+    loaded.messages.push_back(fmt::format("{} tensors of the diffusion model are not used: {}{}", unused.size(),
+                                          unused.front(), unused.size() > 1 ? ", ..." : ""));
+  return loaded;
+}
+
+}  // namespace gesso

@@ -1,0 +1,40 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/family.h"
+#include "models/latent_diffusion.h"
+#include "models/recognise.h"
+#include "pipeline/request.h"
+
+namespace gesso {
+
+/// An opened file and what it holds.
+struct ModelFile {
+  std::string option;  ///< the request field that named it: "model", "vae" ...
+  std::shared_ptr<const TensorFile> file;
+  Recognition recognition;
+  std::map<std::string, std::string> metadata;  ///< of the file, and of a config.json beside it, which goes first
+};
+
+/// Opens a file, a shard index or a folder and recognises it. A diffusers folder (with unet/, vae/, text_encoder/ ...)
+/// gives a ModelFile for each of its components. Throws as open_tensor_files does.
+std::vector<ModelFile> open_model_files(const std::string& option, const std::filesystem::path& path);
+
+/// A model built from the files of a request.
+struct LoadedModel {
+  const Family* family = nullptr;
+  std::string variant;
+  std::string name;  ///< of the file with the diffusion model, without folder and ending
+  std::unique_ptr<LatentDiffusion> model;
+  std::vector<std::string> messages;  ///< what the user should know: tensors that nothing explains, and the like
+};
+
+/// Finds the components that the request's files hold, and builds the model. A file given for one component goes before
+/// the same component of `model`. Throws: kUsage when no file is named; kNotFound listing components that are missing
+/// and the options that give them; kUnsupported for a family that this version cannot run; kBadFile.
+LoadedModel load_model(const Request& request);
+
+}  // namespace gesso

@@ -1,0 +1,109 @@
+#include "pipeline/planner.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.h"
+#include "device/meta/meta_device.h"
+#include "ops/ops.h"
+#include "sampling/samplers.h"
+
+namespace gesso {
+namespace {
+
+StagePlan measured(const char* name, const MetaDevice& meta, DType compute, int64_t repeats) {
+  StagePlan stage{.name = name, .repeats = repeats, .flops = meta.flops() * repeats};
+  for (const WeightData* weight : meta.weights()) {
+    const int64_t bytes = weight->shape().elements() * size_of(compute);
+    stage.weights += bytes;
+    stage.largest = std::max(stage.largest, bytes);
+  }
+  stage.activations = meta.peak_bytes();
+  return stage;
+}
+
+int64_t cgroup_free() {
+  std::ifstream limit_file("/sys/fs/cgroup/memory.max"), used_file("/sys/fs/cgroup/memory.current");
+  int64_t limit = 0, used = 0;
+  if (limit_file >> limit && used_file >> used) return std::max<int64_t>(0, limit - used);
+  return INT64_MAX;
+}
+
+}  // namespace
+
+int64_t WorkPlan::flops() const {
+  int64_t sum = 0;
+  for (const StagePlan& stage : stages) sum += stage.flops;
+  return sum;
+}
+
+WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute, int64_t budget) {
+  WorkPlan plan;
+  plan.budget = budget;
+  const LatentFormat& format = model.latent_format();
+  const int64_t h = *request.height / format.scale, w = *request.width / format.scale;
+  const bool guided = *request.cfg_scale != 1.0;
+  const PromptOptions options{*request.clip_skip, *request.width, *request.height};
+
+  MetaDevice text, denoise, decode;
+  const Conditioning cond = model.encode(text, compute, request.prompt, options);
+  if (guided) (void)model.encode(text, compute, request.negative_prompt, options);
+  plan.stages.push_back(measured("text", text, compute, 1));
+
+  const int64_t n = guided ? 2 : 1;
+  {
+    const Tensor context = denoise.empty({n, cond.context.dim(1), cond.context.dim(2)}, compute);
+    const Tensor vector = cond.vector ? denoise.empty({n, cond.vector.dim(1)}, compute) : Tensor();
+    (void)model.predict(denoise.empty({n, h, w, format.channels}, compute), 999.f, context, vector);
+  }
+  const Sampler& sampler = *find_sampler(*request.sampling_method).sampler;
+  plan.stages.push_back(measured("denoise", denoise, compute,
+                                 int64_t{sampler.evaluations_per_step} * *request.steps * request.batch_count));
+
+  (void)cast(model.decode(decode.empty({1, h, w, format.channels}, compute)), DType::kF32);
+  plan.stages.push_back(measured("decode", decode, compute, request.batch_count));
+
+  int64_t all = 0, activations = 0, staged = 0, streamed = 0;
+  for (const StagePlan& stage : plan.stages) {
+    all += stage.weights;
+    activations = std::max(activations, stage.activations);
+    staged = std::max(staged, stage.weights + stage.activations);
+    streamed = std::max(streamed, 2 * stage.largest + stage.activations);
+  }
+  if (plan.peak = all + activations; plan.peak <= budget) return plan;
+  plan.residency = Residency::kStaged;
+  if (plan.peak = staged; plan.peak <= budget) return plan;
+  plan.residency = Residency::kStreamed;
+  if (plan.peak = streamed; plan.peak <= budget) return plan;
+  fail(ErrorCode::kOutOfMemory,
+       "{}x{} needs at least {} of memory and {} are to be had; paint a smaller picture, or raise --memory",
+       *request.width, *request.height, bytes_text(streamed), bytes_text(budget));
+}
+
+int64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  int64_t kib = 0;
+  while (file >> key >> kib >> unit)
+    if (key == "MemAvailable:") return std::min(kib * 1024, cgroup_free());
+  return std::min<int64_t>(int64_t{4} << 30, cgroup_free());
+}
+
+std::string bytes_text(int64_t bytes) {
+  const double mib = static_cast<double>(bytes) / 1048576;
+  return mib < 1024 ? fmt::format("{:.0f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
+}
+
+const char* to_string(Residency residency) {
+  switch (residency) {
+    case Residency::kResident:
+      return "resident";
+    case Residency::kStaged:
+      return "staged";
+    case Residency::kStreamed:
+      return "streamed";
+  }
+  return "";
+}
+
+}  // namespace gesso

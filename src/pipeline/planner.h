@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/latent_diffusion.h"
+#include "pipeline/request.h"
+
+namespace gesso {
+
+/// What one stage takes, from a run of its forward on the meta device.
+struct StagePlan {
+  std::string name;         ///< "text", "denoise", "decode"
+  int64_t repeats = 1;      ///< network evaluations
+  int64_t flops = 0;        ///< of all repeats
+  int64_t weights = 0;      ///< bytes, as prepared for the processor
+  int64_t largest = 0;      ///< bytes of the largest weight
+  int64_t activations = 0;  ///< most bytes alive at once
+};
+
+/// How long weights stay in memory.
+enum class Residency {
+  kResident,  ///< all of them, for the next request too
+  kStaged,    ///< those of one stage at a time
+  kStreamed,  ///< those of one operation at a time, prepared anew for each
+};
+
+struct WorkPlan {
+  std::vector<StagePlan> stages;
+  Residency residency = Residency::kResident;
+  int64_t budget = 0;  ///< bytes
+  int64_t peak = 0;    ///< bytes, expected under that residency
+  int64_t flops() const;
+};
+
+/// Runs every stage on the meta device and chooses the fastest residency within the budget. `request` is resolved.
+/// Throws kOutOfMemory, naming the stage and the least that would do, when none fits.
+WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute, int64_t budget);
+
+/// Bytes that the system could give this process now.
+int64_t available_memory();
+
+/// "1.5 GiB"
+std::string bytes_text(int64_t bytes);
+const char* to_string(Residency residency);
+
+}  // namespace gesso

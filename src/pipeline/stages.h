@@ -1,0 +1,42 @@
+#pragma once
+#include <functional>
+#include <string>
+
+#include "models/latent_diffusion.h"
+#include "pipeline/engine.h"
+#include "sampling/latent.h"
+
+namespace gesso {
+
+/// What the stages of one request share.
+struct Work {
+  LatentDiffusion& model;
+  Device& device;
+  const Request& request;  ///< resolved
+  DType compute;           ///< of activations: f32 or bf16
+  const EventSink& sink;
+
+  void message(const std::string& text) const { sink({.kind = Event::Kind::kMessage, .text = text}); }
+};
+
+/// The prompt and what it is guided away from.
+struct TextStates {
+  Conditioning cond, uncond;
+  bool guided = false;  ///< whether `uncond` is needed
+};
+
+// Each stage checks that its result is finite. Where bf16 fails, it says so and computes again in f32; where f32 fails
+// too, it throws kNumeric naming itself. Nothing unfinished is returned.
+
+/// "text": the prompts through the text encoders.
+TextStates encode_text(const Work& work);
+/// "denoise": noise of `seed` to a latent.
+Latent denoise(const Work& work, const TextStates& text, int64_t seed);
+/// "decode": a latent to rows of RGB pixels, width * height * 3 bytes.
+std::vector<uint8_t> decode(const Work& work, const Latent& latent);
+
+/// [1, h, w, c] on the device from a latent, and back.
+Tensor upload(Device& device, const Latent& latent, DType dtype);
+Latent download(const Tensor& x);
+
+}  // namespace gesso
