@@ -104,4 +104,10 @@ const Kernels* CpuDevice::begin(const OpCost& cost) {
   return &kKernels;
 }
 
+void CpuDevice::end(const OpCost& cost) {
+  if (!streaming_) return;
+  for (const Weight& weight : cost.weights)
+    if (weight) weight->release();
+}
+
 }  // namespace gesso

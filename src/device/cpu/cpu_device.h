@@ -19,6 +19,9 @@ class CpuDevice : public Device {
 
   /// Asked before every operation; when it answers true, the operation throws kCancelled. Set while no work runs.
   void set_interrupt(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
+  /// Whether to drop what an operation prepared from its weights as soon as it is done: slow, but of weights only one at
+  /// a time is in memory.
+  void set_streaming(bool streaming) { streaming_ = streaming; }
   /// Gives pooled memory that is not in use back to the system.
   void trim();
   int64_t peak_bytes() const { return peak_; }  ///< most bytes in use at once since the start
@@ -27,9 +30,11 @@ class CpuDevice : public Device {
 
  protected:
   const Kernels* begin(const OpCost& cost) override;
+  void end(const OpCost& cost) override;
 
  private:
   std::function<bool()> interrupted_;
+  bool streaming_ = false;
   std::mutex mutex_;
   std::multimap<int64_t, void*> free_;  // capacity -> block
   int64_t in_use_ = 0, peak_ = 0;

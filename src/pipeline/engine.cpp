@@ -1,0 +1,230 @@
+#include "pipeline/engine.h"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+
+#include "base/threads.h"
+#include "device/cpu/cpu_device.h"
+#include "device/cpu/isa.h"
+#include "ops/ops.h"
+#include "pipeline/inspection.h"
+#include "pipeline/model_files.h"
+#include "pipeline/picture.h"
+#include "pipeline/planner.h"
+#include "pipeline/stages.h"
+#include "sampling/prediction.h"
+#include "sampling/samplers.h"
+#include "sampling/schedule.h"
+
+namespace gesso {
+namespace {
+
+/// Caps the instruction set before oneDNN makes its first primitive; once a process.
+IsaLevel isa_cap() {
+  static const IsaLevel cap = [] {
+    const IsaLevel level = requested_isa();
+    apply_isa_cap(level);
+    return level;
+  }();
+  return cap;
+}
+
+/// What decides whether a loaded model serves a request too: its files and when they last changed.
+std::string model_key(const Request& r) {
+  std::string key;
+  for (const std::string* path : {&r.model, &r.diffusion_model, &r.vae, &r.clip_l, &r.clip_g}) {
+    std::error_code error;
+    const auto time = std::filesystem::last_write_time(*path, error);
+    key += *path + '\0' + (error ? "" : std::to_string(time.time_since_epoch().count())) + '\0';
+  }
+  return key;
+}
+
+/// Gives every open choice the model's value, and checks what only the model can tell.
+Request resolve(const Request& request, const LatentDiffusion& model) {
+  Request r = request;
+  const Defaults& defaults = model.defaults();
+  r.width = r.width.value_or(defaults.width);
+  r.height = r.height.value_or(defaults.height);
+  r.steps = r.steps.value_or(defaults.steps);
+  r.cfg_scale = r.cfg_scale.value_or(defaults.cfg_scale);
+  r.clip_skip = r.clip_skip.value_or(defaults.clip_skip);
+  const SamplerChoice choice = find_sampler(r.sampling_method.value_or(defaults.sampler));
+  r.sampling_method = std::string(choice.sampler->name);
+  const std::string schedule = choice.schedule ? std::string(choice.schedule->name) : defaults.scheduler;
+  r.scheduler = std::string(find_schedule(r.scheduler.value_or(schedule)).name);
+  r.prediction =
+      r.prediction == "auto" ? model.denoising().prediction : std::string(find_prediction(r.prediction).name);
+  r.seed = resolve_seed(r.seed);
+  const int unit = model.latent_format().scale;
+  for (const int size : {*r.width, *r.height})
+    if (size % unit != 0)
+      fail(ErrorCode::kUsage,
+           "width and height must be multiples of {} for this model: {} is not; the nearest are {} and {}", unit, size,
+           size / unit * unit, (size / unit + 1) * unit);
+  return r;
+}
+
+/// Multiplications and additions a second that dense work reaches here, measured in some tens of milliseconds.
+double measured_speed(CpuDevice& device, DType compute) {
+  class Ones : public WeightData {
+   public:
+    using WeightData::WeightData;
+    Tensor read(Device& target, DType dtype) const override {
+      return cast(from_values(target, values(), shape()), dtype);
+    }
+    std::vector<float> values() const override {
+      return std::vector<float>(static_cast<size_t>(shape().elements()), 1.f);
+    }
+    void read_rows(std::span<const int32_t>, Tensor&) const override {}
+  };
+  const Weight weight = std::make_shared<Ones>("ones", Shape{640, 640});
+  const Tensor x = device.empty({4096, 640}, compute);
+  double best = 1e9;
+  for (int i = 0; i < 4; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    (void)linear(x, weight, nullptr);
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  // A whole network reaches about half of what its best operation does.
+  return 0.5 * 2.0 * 4096 * 640 * 640 / best;
+}
+
+class CpuEngine final : public Engine {
+ public:
+  explicit CpuEngine(const EngineOptions& options) : options_(options), cap_(isa_cap()) {}
+
+  GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) override;
+  Plan plan(const Request& request) override;
+  Inspection inspect(const std::vector<std::filesystem::path>& paths) override { return inspect_files(paths); }
+
+ private:
+  DType compute_type(const Request& r) const {
+    if (r.precision == "f32") return DType::kF32;
+    if (r.precision == "bf16") return DType::kBF16;
+    return has_bf16_compute(cap_) ? DType::kBF16 : DType::kF32;
+  }
+  int64_t budget(const Request& r) const {
+    const int64_t asked = r.memory > 0 ? r.memory : options_.memory;
+    return asked > 0 ? asked : available_memory() / 10 * 9 + held_;
+  }
+  void use_threads(const Request& r) const { set_thread_count(r.threads > 0 ? r.threads : options_.threads); }
+  LoadedModel& load(const Request& request, const EventSink& sink);
+  void release(const std::vector<WeightStore*>& stores, Residency residency) {
+    if (residency == Residency::kResident) return;
+    for (const WeightStore* store : stores) store->release();
+    device_.trim();
+  }
+
+  EngineOptions options_;
+  IsaLevel cap_;
+  std::mutex mutex_;  // one request at a time
+  CpuDevice device_;
+  std::string key_;
+  LoadedModel loaded_;
+  int64_t held_ = 0;  // bytes of weights kept from the last request, which a new one may use
+};
+
+LoadedModel& CpuEngine::load(const Request& request, const EventSink& sink) {
+  const std::string key = model_key(request);
+  if (loaded_.model && key == key_) return loaded_;
+  sink({.kind = Event::Kind::kStage, .stage = "load"});
+  loaded_ = {};
+  held_ = 0;
+  device_.trim();
+  loaded_ = load_model(request);
+  key_ = key;
+  for (const std::string& text : loaded_.messages) sink({.kind = Event::Kind::kMessage, .text = text});
+  return loaded_;
+}
+
+GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink, const CancelToken& cancel) {
+  const std::lock_guard lock(mutex_);
+  cancel.check();
+  use_threads(request);
+  LoadedModel& loaded = load(request, sink);
+  GenerateResult result;
+  result.resolved = resolve(request, *loaded.model);
+  const Request& resolved = result.resolved;
+  const DType compute = compute_type(resolved);
+  const WorkPlan plan = make_plan(*loaded.model, resolved, compute, budget(resolved));
+  if (plan.residency != Residency::kResident)
+    sink({.kind = Event::Kind::kMessage,
+          .text = fmt::format("weights are {} to stay within {} of memory", to_string(plan.residency),
+                              bytes_text(plan.budget))});
+
+  device_.set_interrupt([&cancel] { return cancel.cancelled(); });
+  device_.set_streaming(plan.residency == Residency::kStreamed);
+  const Work work{*loaded.model, device_, resolved, compute, sink};
+  std::vector<Latent> latents;
+  {
+    const TextStates text = encode_text(work);
+    release(loaded.model->text_weights(), plan.residency);
+    for (int k = 0; k < resolved.batch_count; ++k) {
+      cancel.check();
+      latents.push_back(denoise(work, text, resolved.seed + k));
+    }
+  }
+  release({&loaded.model->denoiser_weights()}, plan.residency);
+  for (int k = 0; k < resolved.batch_count; ++k) {
+    cancel.check();
+    result.pictures.push_back(make_picture(resolved, k, loaded.name, decode(work, latents[static_cast<size_t>(k)])));
+  }
+  release({&loaded.model->decoder_weights()}, plan.residency);
+  if (plan.residency == Residency::kResident) {
+    held_ = 0;
+    for (const StagePlan& stage : plan.stages) held_ += stage.weights;
+  }
+  device_.trim();
+  sink({.kind = Event::Kind::kDone});
+  return result;
+}
+
+Plan CpuEngine::plan(const Request& request) {
+  const std::lock_guard lock(mutex_);
+  use_threads(request);
+  const LoadedModel& loaded = load(request, [](const Event&) {});
+  const Request resolved = resolve(request, *loaded.model);
+  const DType compute = compute_type(resolved);
+  const WorkPlan work = make_plan(*loaded.model, resolved, compute, budget(resolved));
+  const double speed = measured_speed(device_, compute);
+
+  Plan plan;
+  plan.text = fmt::format("{} ({}), {}x{}, {} steps of {} ({}), {} on {} threads\n", loaded.family->title, loaded.name,
+                          *resolved.width, *resolved.height, *resolved.steps, *resolved.sampling_method,
+                          *resolved.scheduler, compute == DType::kBF16 ? "bf16" : "f32", thread_count());
+  plan.text += fmt::format("{:<10}{:>8}{:>12}{:>14}{:>16}{:>10}\n", "stage", "passes", "weights", "activations",
+                           "operations", "estimate");
+  for (const StagePlan& stage : work.stages) {
+    const double seconds = static_cast<double>(stage.flops) / speed;
+    plan.text += fmt::format("{:<10}{:>8}{:>12}{:>14}{:>11.1f} GFLOP{:>8.1f} s\n", stage.name, stage.repeats,
+                             bytes_text(stage.weights), bytes_text(stage.activations),
+                             static_cast<double>(stage.flops) / 1e9, seconds);
+    plan.json["stages"].push_back({{"name", stage.name},
+                                   {"passes", stage.repeats},
+                                   {"weight_bytes", stage.weights},
+                                   {"activation_bytes", stage.activations},
+                                   {"flops", stage.flops},
+                                   {"seconds", seconds}});
+  }
+  const double seconds = static_cast<double>(work.flops()) / speed;
+  plan.text += fmt::format("peak memory {} of {}, weights {}; about {:.1f} s\n", bytes_text(work.peak),
+                           bytes_text(work.budget), to_string(work.residency), seconds);
+  plan.json["peak_bytes"] = work.peak;
+  plan.json["budget_bytes"] = work.budget;
+  plan.json["residency"] = to_string(work.residency);
+  plan.json["flops"] = work.flops();
+  plan.json["seconds"] = seconds;
+  plan.json["precision"] = compute == DType::kBF16 ? "bf16" : "f32";
+  plan.json["request"] = request_to_json(resolved);
+  return plan;
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(const EngineOptions& options) {
+  return std::make_unique<CpuEngine>(options);
+}
+
+}  // namespace gesso

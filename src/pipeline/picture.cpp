@@ -1,0 +1,40 @@
+#include "pipeline/picture.h"
+
+#include "media/parameters.h"
+
+namespace gesso {
+namespace {
+
+/// The fields of A1111's last line, in its order and under its names; others follow.
+std::string parameters_of(const Request& r, int64_t seed, const std::string& model_name) {
+  Parameters p;
+  p.prompt = r.prompt;
+  p.negative = r.negative_prompt;
+  const auto add = [&](const char* name, std::string value) { p.fields.emplace_back(name, std::move(value)); };
+  add("Steps", std::to_string(*r.steps));
+  add("Sampler", *r.sampling_method);
+  add("Schedule type", *r.scheduler);
+  add("CFG scale", fmt::format("{}", *r.cfg_scale));
+  add("Seed", std::to_string(seed));
+  add("Size", fmt::format("{}x{}", *r.width, *r.height));
+  add("Model", model_name);
+  add("Clip skip", std::to_string(*r.clip_skip));
+  if (r.eta) add("Eta", fmt::format("{}", *r.eta));
+  add("RNG", r.rng);
+  add("Version", fmt::format("Gesso {}", GESSO_VERSION));
+  return format_parameters(p);
+}
+
+}  // namespace
+
+Picture make_picture(const Request& resolved, int index, const std::string& model_name, std::vector<uint8_t> pixels) {
+  Picture picture{.width = *resolved.width, .height = *resolved.height, .pixels = std::move(pixels)};
+  picture.seed = resolved.seed + index;
+  if (resolved.metadata) {
+    picture.parameters = parameters_of(resolved, picture.seed, model_name);
+    picture.request_json = recipe_to_json(resolved, index).dump();
+  }
+  return picture;
+}
+
+}  // namespace gesso
