@@ -1,0 +1,141 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "device/cpu/kernels/elementwise.cpp"
+#include <hwy/foreach_target.h>
+
+#include "base/threads.h"
+#include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gesso::cpu::HWY_NAMESPACE {
+namespace {
+
+struct Silu {
+  HWY_INLINE V operator()(V x) const { return silu(x); }
+};
+struct Gelu {
+  HWY_INLINE V operator()(V x) const { return gelu(x); }
+};
+struct GeluTanh {
+  HWY_INLINE V operator()(V x) const { return gelu_tanh(x); }
+};
+struct QuickGelu {
+  HWY_INLINE V operator()(V x) const { return quick_gelu(x); }
+};
+struct Identity {
+  HWY_INLINE V operator()(V x) const { return x; }
+};
+struct Sum {
+  HWY_INLINE V operator()(V a, V b) const { return hn::Add(a, b); }
+};
+struct TimesGelu {
+  HWY_INLINE V operator()(V a, V gate) const { return hn::Mul(a, gelu(gate)); }
+};
+
+template <class Function, class T>
+HWY_INLINE void map(const Function& f, const T* x, T* y, size_t count) {
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store(f(load(x + i)), y + i);
+  if (i < count) store_n(f(load_n(x + i, count - i)), y + i, count - i);
+}
+
+template <class Function, class T>
+HWY_INLINE void map(const Function& f, const T* a, const T* b, T* y, size_t count) {
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store(f(load(a + i), load(b + i)), y + i);
+  if (i < count) store_n(f(load_n(a + i, count - i), load_n(b + i, count - i)), y + i, count - i);
+}
+
+}  // namespace
+
+template <class T>
+void activate_span(const T* x, Activation a, T* y, size_t count) {
+  switch (a) {
+    case Activation::kNone:
+      return map(Identity(), x, y, count);
+    case Activation::kSilu:
+      return map(Silu(), x, y, count);
+    case Activation::kGelu:
+      return map(Gelu(), x, y, count);
+    case Activation::kGeluTanh:
+      return map(GeluTanh(), x, y, count);
+    case Activation::kQuickGelu:
+      return map(QuickGelu(), x, y, count);
+  }
+}
+void activate_f32(const float* x, Activation a, float* y, size_t count) {
+  activate_span(x, a, y, count);
+}
+void activate_bf16(const uint16_t* x, Activation a, uint16_t* y, size_t count) {
+  activate_span(x, a, y, count);
+}
+
+void add_f32(const float* a, const float* b, float* y, size_t count) {
+  map(Sum(), a, b, y, count);
+}
+void add_bf16(const uint16_t* a, const uint16_t* b, uint16_t* y, size_t count) {
+  map(Sum(), a, b, y, count);
+}
+
+void geglu_f32(const float* x, float* y, size_t c) {
+  map(TimesGelu(), x, x + c, y, c);
+}
+void geglu_bf16(const uint16_t* x, uint16_t* y, size_t c) {
+  map(TimesGelu(), x, x + c, y, c);
+}
+
+}  // namespace gesso::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gesso::cpu {
+
+HWY_EXPORT(activate_f32);
+HWY_EXPORT(activate_bf16);
+HWY_EXPORT(add_f32);
+HWY_EXPORT(add_bf16);
+HWY_EXPORT(geglu_f32);
+HWY_EXPORT(geglu_bf16);
+
+namespace {
+constexpr int64_t kGrain = 16384;  // elements worth a thread's while
+}
+
+void activate(const Tensor& x, Activation a, Tensor& y) {
+  parallel_for(x.elements(), kGrain, [&](int64_t begin, int64_t end) {
+    const auto count = static_cast<size_t>(end - begin);
+    if (x.dtype() == DType::kBF16)
+      HWY_DYNAMIC_DISPATCH(activate_bf16)(x.data<uint16_t>() + begin, a, y.data<uint16_t>() + begin, count);
+    else
+      HWY_DYNAMIC_DISPATCH(activate_f32)(x.data<float>() + begin, a, y.data<float>() + begin, count);
+  });
+}
+
+void add(const Tensor& a, const Tensor& b, Tensor& y) {
+  parallel_for(a.elements(), kGrain, [&](int64_t begin, int64_t end) {
+    const auto count = static_cast<size_t>(end - begin);
+    if (a.dtype() == DType::kBF16)
+      HWY_DYNAMIC_DISPATCH(add_bf16)
+      (a.data<uint16_t>() + begin, b.data<uint16_t>() + begin, y.data<uint16_t>() + begin, count);
+    else
+      HWY_DYNAMIC_DISPATCH(add_f32)(a.data<float>() + begin, b.data<float>() + begin, y.data<float>() + begin, count);
+  });
+}
+
+void geglu(const Tensor& x, Tensor& y) {
+  const int64_t c = y.dim(-1);
+  if (c == 0) return;
+  parallel_for(y.elements() / c, kGrain / c, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      if (x.dtype() == DType::kBF16)
+        HWY_DYNAMIC_DISPATCH(geglu_bf16)
+        (x.data<uint16_t>() + row * 2 * c, y.data<uint16_t>() + row * c, static_cast<size_t>(c));
+      else
+        HWY_DYNAMIC_DISPATCH(geglu_f32)
+        (x.data<float>() + row * 2 * c, y.data<float>() + row * c, static_cast<size_t>(c));
+    }
+  });
+}
+
+}  // namespace gesso::cpu
+#endif

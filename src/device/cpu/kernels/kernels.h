@@ -1,0 +1,24 @@
+#pragma once
+#include "device/kernels.h"
+
+/// The CPU's own kernels, written once with Highway and compiled for every instruction set level (isa.h). The comments
+/// of gesso::Kernels say what each computes; linear and conv2d are oneDNN's. Work is shared out over independent
+/// outputs only, and every output is computed in an order that its own shape fixes: results do not depend on the
+/// thread count, nor an image's on its batch.
+namespace gesso::cpu {
+
+void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a, Tensor& y);
+void group_norm(const Tensor& x, const Tensor& add, const Tensor& scale, const Tensor& bias, const GroupNorm& g,
+                Tensor& y);
+void layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, float eps, Tensor& y);
+void activate(const Tensor& x, Activation a, Tensor& y);
+void add(const Tensor& a, const Tensor& b, Tensor& y);
+void geglu(const Tensor& x, Tensor& y);
+void concat(const Tensor& a, const Tensor& b, Tensor& y);
+void upsample_nearest(const Tensor& x, int factor, Tensor& y);
+void cast(const Tensor& x, Tensor& y);
+void to_channels_last(const Tensor& x, Tensor& y);
+void to_channels_first(const Tensor& x, Tensor& y);
+bool all_finite(const Tensor& x);
+
+}  // namespace gesso::cpu

@@ -1,0 +1,82 @@
+// Kernels that only move elements: of any type, by their size.
+#include <algorithm>
+#include <cstring>
+
+#include "base/threads.h"
+#include "device/cpu/kernels/kernels.h"
+
+namespace gesso::cpu {
+namespace {
+
+constexpr int64_t kGrainBytes = 65536;
+
+size_t bytes_of(int64_t count) {
+  return static_cast<size_t>(count);
+}
+
+// One matrix [rows, columns] -> [columns, rows], for result rows [begin, end). Square tiles keep both sides in cache.
+template <typename T>
+void transpose(const T* x, int64_t rows, int64_t columns, int64_t begin, int64_t end, T* y) {
+  constexpr int64_t kTile = 16;
+  for (int64_t c0 = begin; c0 < end; c0 += kTile)
+    for (int64_t r0 = 0; r0 < rows; r0 += kTile)
+      for (int64_t c = c0; c < std::min(c0 + kTile, end); ++c)
+        for (int64_t r = r0; r < std::min(r0 + kTile, rows); ++r) y[c * rows + r] = x[r * columns + c];
+}
+
+// `count` matrices, shared out by result rows.
+template <typename T>
+void transpose_each(const T* x, int64_t count, int64_t rows, int64_t columns, T* y) {
+  if (rows == 0 || columns == 0) return;
+  const int64_t grain = kGrainBytes / (rows * static_cast<int64_t>(sizeof(T)));
+  for (int64_t i = 0; i < count; ++i)
+    parallel_for(columns, std::max<int64_t>(grain, 1), [&](int64_t begin, int64_t end) {
+      transpose(x + i * rows * columns, rows, columns, begin, end, y + i * rows * columns);
+    });
+}
+
+void transpose_tensor(const Tensor& x, int64_t rows, int64_t columns, Tensor& y) {
+  if (size_of(x.dtype()) == 4)
+    transpose_each(x.data<uint32_t>(), x.dim(0), rows, columns, y.data<uint32_t>());
+  else
+    transpose_each(x.data<uint16_t>(), x.dim(0), rows, columns, y.data<uint16_t>());
+}
+
+}  // namespace
+
+void concat(const Tensor& a, const Tensor& b, Tensor& y) {
+  const int64_t left = a.dim(-1) * size_of(a.dtype()), right = b.dim(-1) * size_of(b.dtype()), row = left + right;
+  if (row == 0) return;
+  parallel_for(y.bytes() / row, kGrainBytes / row, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::byte* to = y.data<std::byte>() + i * row;
+      std::memcpy(to, a.data<std::byte>() + i * left, bytes_of(left));
+      std::memcpy(to + left, b.data<std::byte>() + i * right, bytes_of(right));
+    }
+  });
+}
+
+void upsample_nearest(const Tensor& x, int factor, Tensor& y) {
+  const int64_t rows = x.dim(0) * x.dim(1), width = x.dim(2), pixel = x.dim(3) * size_of(x.dtype());
+  const int64_t row = width * pixel, wide = row * factor;
+  if (row == 0) return;
+  parallel_for(rows, kGrainBytes / (wide * factor), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const std::byte* from = x.data<std::byte>() + i * row;
+      std::byte* first = y.data<std::byte>() + i * wide * factor;
+      for (int64_t column = 0; column < width * factor; ++column)
+        std::memcpy(first + column * pixel, from + column / factor * pixel, bytes_of(pixel));
+      for (int copy = 1; copy < factor; ++copy) std::memcpy(first + copy * wide, first, bytes_of(wide));
+    }
+  });
+}
+
+void to_channels_last(const Tensor& x, Tensor& y) {
+  transpose_tensor(x, x.dim(1), x.dim(2) * x.dim(3), y);
+}
+
+void to_channels_first(const Tensor& x, Tensor& y) {
+  transpose_tensor(x, x.dim(1) * x.dim(2), x.dim(3), y);
+}
+
+}  // namespace gesso::cpu

@@ -1,0 +1,149 @@
+// Vector helpers shared by the kernels, compiled once per instruction set: no include guard but Highway's toggle, and
+// nothing of the standard library, whose inline functions would be emitted with the wrong instruction set.
+#if defined(GESSO_SIMD_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef GESSO_SIMD_INL_H
+#undef GESSO_SIMD_INL_H
+#else
+#define GESSO_SIMD_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gesso::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F32 = hn::ScalableTag<float>;
+using U32 = hn::RebindToUnsigned<F32>;
+using I32 = hn::RebindToSigned<F32>;
+using U16 = hn::Rebind<uint16_t, F32>;
+using V = hn::Vec<F32>;
+constexpr size_t kLanes = hn::MaxLanes(F32());
+
+HWY_INLINE V set(float value) {
+  return hn::Set(F32(), value);
+}
+
+// ---- Elements in memory: float, or uint16_t holding bfloat16. Nothing here needs aligned pointers.
+
+HWY_INLINE V load(const float* from) {
+  return hn::LoadU(F32(), from);
+}
+HWY_INLINE V load(const uint16_t* from) {
+  return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(U32(), hn::LoadU(U16(), from))));
+}
+
+HWY_INLINE void store(V v, float* to) {
+  hn::StoreU(v, F32(), to);
+}
+HWY_INLINE void store(V v, uint16_t* to) {  // to nearest even; NaN stays NaN
+  const auto bits = hn::BitCast(U32(), v);
+  const auto high = hn::ShiftRight<16>(bits);
+  const auto odd = hn::And(high, hn::Set(U32(), 1));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(U32(), 0x7fff), odd)));
+  const auto quiet = hn::Or(high, hn::Set(U32(), 0x40));
+  const auto bf16 = hn::IfThenElse(hn::RebindMask(U32(), hn::IsNaN(v)), quiet, rounded);
+  hn::StoreU(hn::DemoteTo(U16(), hn::BitCast(I32(), bf16)), U16(), to);
+}
+
+// The first `count` <= kLanes elements; the other lanes load as zero and are not stored.
+template <typename T>
+HWY_INLINE V load_n(const T* from, size_t count) {
+  if (count >= kLanes) return load(from);
+  T lanes[kLanes] = {};
+  __builtin_memcpy(lanes, from, count * sizeof(T));
+  return load(lanes);
+}
+template <typename T>
+HWY_INLINE void store_n(V v, T* to, size_t count) {
+  if (count >= kLanes) return store(v, to);
+  T lanes[kLanes];
+  store(v, lanes);
+  __builtin_memcpy(to, lanes, count * sizeof(T));
+}
+
+// ---- Mathematics. Errors are relative and hold over the whole range of arguments unless stated.
+
+// The larger of `low` and x, NaN where x is. (hn::Max differs between targets when x is NaN.)
+HWY_INLINE V at_least(V x, float low) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  return hn::IfThenElse(hn::Lt(x, set(low)), set(low), x);
+#else
+  return hn::Max(set(low), x);  // maxps gives its second operand when one is NaN
+#endif
+}
+
+// 2^f for |f| <= 1/2 to 1.1e-7 before rounding and exactly 1 at 0: minimax in relative error under that constraint.
+HWY_INLINE V exp2_fraction(V f) {
+  V p = set(1.326472688e-3f);
+  p = hn::MulAdd(p, f, set(9.671512660e-3f));
+  p = hn::MulAdd(p, f, set(5.550733744e-2f));
+  p = hn::MulAdd(p, f, set(2.402224208e-1f));
+  p = hn::MulAdd(p, f, set(6.931469776e-1f));
+  return hn::MulAdd(p, f, set(1.0f));
+}
+
+// p 2^n by adding to the exponent; p in [0.7, 1.42], n in [-127, 127]. 2^-127 itself comes out as 0.
+template <class VI>
+HWY_INLINE V scale_by_exp2(V p, VI n) {
+  return hn::BitCast(F32(), hn::Add(hn::BitCast(I32(), p), hn::ShiftLeft<23>(n)));
+}
+
+// 2^x for x <= 0 to 3e-7; 0 below -127; NaN for NaN. For softmax, where x is a score less the largest.
+HWY_INLINE V exp2_nonpositive(V x) {
+  x = at_least(x, -127.f);
+  const auto n = hn::NearestInt(x);
+  return scale_by_exp2(exp2_fraction(hn::Sub(x, hn::ConvertTo(F32(), n))), n);
+}
+
+// e^x to 3e-7 for |x| <= 87; clamped to that range beyond, so that 1 + exp(x) and its reciprocal stay normal.
+HWY_INLINE V exp_clamped(V x) {
+  x = hn::Min(set(87.f), at_least(x, -87.f));
+  const auto n = hn::NearestInt(hn::Mul(x, set(1.44269504f)));
+  const V whole = hn::ConvertTo(F32(), n);
+  // x - n ln 2 in two steps keeps the bits that x log2(e) would lose for large x.
+  V r = hn::NegMulAdd(whole, set(0.693359375f), x);
+  r = hn::NegMulAdd(whole, set(-2.12194440e-4f), r);
+  return scale_by_exp2(exp2_fraction(hn::Mul(r, set(1.44269504f))), n);
+}
+
+// 1 / x to 3e-7 for normal x whose reciprocal is normal.
+HWY_INLINE V reciprocal(V x) {
+  const V r = hn::ApproximateReciprocal(x);
+  return hn::Mul(r, hn::NegMulAdd(x, r, set(2.f)));
+}
+
+// x / (1 + e^-(k x)): SiLU for k = 1.
+HWY_INLINE V times_sigmoid(V x, V argument) {
+  return hn::Mul(x, reciprocal(hn::Add(set(1.f), exp_clamped(hn::Neg(argument)))));
+}
+HWY_INLINE V silu(V x) {
+  return times_sigmoid(x, x);
+}
+HWY_INLINE V quick_gelu(V x) {
+  return times_sigmoid(x, hn::Mul(x, set(1.702f)));
+}
+
+// 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(2 ...)
+HWY_INLINE V gelu_tanh(V x) {
+  const V cubic = hn::MulAdd(hn::Mul(x, x), set(0.07135481627f), set(1.595769122f));
+  return times_sigmoid(x, hn::Mul(x, cubic));
+}
+
+// x Phi(x), absolute error below 3e-7 |x|: Phi from formula 7.1.26 of Abramowitz and Stegun, erfc(z) = u P(u) e^(-z^2)
+// with u = 1 / (1 + p z), which is smooth for z >= 0; the other side follows by symmetry.
+HWY_INLINE V gelu(V x) {
+  const V z = hn::Abs(hn::Mul(x, set(0.70710678f)));
+  const V u = reciprocal(hn::MulAdd(z, set(0.3275911f), set(1.f)));
+  V p = set(0.5f * 1.061405429f);
+  p = hn::MulAdd(p, u, set(0.5f * -1.453152027f));
+  p = hn::MulAdd(p, u, set(0.5f * 1.421413741f));
+  p = hn::MulAdd(p, u, set(0.5f * -0.284496736f));
+  p = hn::MulAdd(p, u, set(0.5f * 0.254829592f));
+  const V tail = hn::Mul(hn::Mul(p, u), exp_clamped(hn::Neg(hn::Mul(z, z))));  // Phi(-|x|)
+  return hn::Mul(x, hn::IfThenElse(hn::Lt(x, hn::Zero(F32())), tail, hn::Sub(set(1.f), tail)));
+}
+
+}  // namespace gesso::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
