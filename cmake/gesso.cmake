@@ -1,8 +1,8 @@
 # Options that every target shares, and the function that makes a layer of src/ or a folder of tests a target.
 add_library(gesso_options INTERFACE)
 target_include_directories(gesso_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
-target_compile_options(gesso_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
-                                              -Wno-unused-parameter -Wno-psabi)
+target_compile_options(gesso_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-unused-parameter -Wno-psabi
+                                              "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # false positives of gcc 12 on std::vector and std::string with optimisation
   target_compile_options(gesso_options INTERFACE -Wno-stringop-overflow -Wno-array-bounds -Wno-restrict -Wno-maybe-uninitialized)

@@ -1,0 +1,59 @@
+// The command line of Gesso. It sees the library only through gesso/gesso.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "generate.h"
+#include "help.h"
+#include "inspect.h"
+#include "library.h"
+
+namespace {
+
+using cli::Failure;
+
+std::string help_text(bool all) {
+  const auto schema = nlohmann::ordered_json::parse(gesso_schema());
+  return all ? cli::full_help(schema) : cli::short_help(schema);
+}
+
+int print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+int run(std::vector<std::string> arguments) {
+  if (arguments.empty()) return print(help_text(false));
+  const std::string command = arguments.front();
+  if (command == "--version") return print(fmt::format("gesso {}\n", gesso_version()));
+  if (command.starts_with('-')) return cli::generate(arguments);
+  arguments.erase(arguments.begin());
+  if (command == "generate") return cli::generate(arguments);
+  if (command == "inspect") return cli::inspect(arguments);
+  if (command == "schema") return print(std::string(gesso_schema()) + "\n");
+  if (command == "version") return print(fmt::format("gesso {}\n", gesso_version()));
+  if (command == "help") return print(help_text(std::ranges::find(arguments, "all") != arguments.end()));
+  for (const char* later : {"serve", "bench", "convert", "upscale"})
+    if (command == later) throw cli::usage(fmt::format("{}: not supported yet", command));
+  throw cli::usage(fmt::format("unknown command '{}'; known: generate, inspect, schema, version, help", command));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int code = cli::kExitFailure;
+  try {
+    code = run(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+    if (std::fflush(stdout) != 0) throw Failure(cli::kExitFailure, "cannot write to the standard output");
+  } catch (const Failure& failure) {
+    std::fputs(fmt::format("gesso: {}\n", failure.what()).c_str(), stderr);
+    code = failure.exit_code();
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("gesso: {}\n", error.what()).c_str(), stderr);
+  }
+  return code;
+}

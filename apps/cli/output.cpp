@@ -1,0 +1,41 @@
+#include "output.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "library.h"
+
+namespace cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool exists(const fs::path& path) {
+  std::error_code error;
+  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
+}
+
+}  // namespace
+
+std::string output_name(const std::optional<std::string>& given) {
+  if (given) return *given;
+  return exists("output.png") ? "output_%04d.png" : "output.png";
+}
+
+void check_output(const std::string& name) {
+  gesso_error error = {};
+  if (gesso_check_picture_name(name.c_str(), &error) != GESSO_OK) throw usage(std::string("-o: ") + error.message);
+  const fs::path target(name);
+  std::error_code ignored;
+  if (fs::is_directory(target, ignored)) throw usage(fmt::format("-o: '{}' is a folder", name));
+  fs::path folder = fs::absolute(target, ignored).parent_path();
+  while (!exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  if (!fs::is_directory(folder, ignored)) throw usage(fmt::format("-o: '{}' is a file, not a folder", folder.string()));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    throw Failure(kExitFailure,
+                  fmt::format("cannot write '{}': no permission in the folder '{}'", name, folder.string()));
+}
+
+}  // namespace cli

@@ -1,0 +1,152 @@
+#ifndef GESSO_GESSO_H
+#define GESSO_GESSO_H
+/*
+ * Gesso's C interface (C99). A request is one JSON document (its schema: gesso_schema()), progress comes back as
+ * events.
+ *
+ * Rules of every function here:
+ *  - Text is UTF-8 and ends with NUL. A char* that is returned belongs to the caller, who frees it with gesso_free(); a
+ *    const char* belongs to the library.
+ *  - A function that can fail takes a gesso_error*, which may be NULL, and fills it in on failure only.
+ *  - No C++ exception leaves the library. No function prints, and none ends the process.
+ *  - An engine may be used from several threads; requests are painted one after another. A result belongs to one thread
+ *    at a time.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum gesso_status {
+  GESSO_OK = 0,
+  GESSO_USAGE = 1,         /* the request itself is wrong */
+  GESSO_NOT_FOUND = 2,     /* a file or component is not there */
+  GESSO_BAD_FILE = 3,      /* a file is damaged or not what it claims */
+  GESSO_UNSUPPORTED = 4,   /* recognised, but this version cannot do it */
+  GESSO_OUT_OF_MEMORY = 5, /* an allocation failed or the memory budget cannot hold the work */
+  GESSO_CANCELLED = 6,     /* gesso_cancel() stopped it */
+  GESSO_IO = 7,            /* reading or writing failed */
+  GESSO_NUMERIC = 8,       /* a stage produced NaN or infinity */
+  GESSO_INTERNAL = 9       /* a mistake of the library */
+} gesso_status;
+
+/* Why something failed: one line for a person. A longer message is cut on a character's border. */
+typedef struct gesso_error {
+  gesso_status code;
+  char message[2048];
+} gesso_error;
+
+/* Stable name of a status: "ok", "usage", "not_found", ... */
+const char* gesso_status_name(gesso_status status);
+
+/* The library's version: "0.1.0". */
+const char* gesso_version(void);
+
+/* JSON schema (draft 2020-12) of a request; belongs to the library. */
+const char* gesso_schema(void);
+
+/* Frees text or bytes that the library returned; NULL is allowed. */
+void gesso_free(void* memory);
+
+/* ---- engine ---- */
+
+typedef struct gesso_engine gesso_engine;
+
+/* Opens an engine. `config_json` is NULL or an object with any of: "threads" (0: every physical core), "memory" ("8GiB"
+ * or bytes; 0: what is free). They serve requests that do not say. Returns NULL on failure. */
+gesso_engine* gesso_open(const char* config_json, gesso_error* error);
+
+/* Cancels what runs, waits for it, and frees the engine; NULL is allowed. */
+void gesso_close(gesso_engine* engine);
+
+/* ---- painting ---- */
+
+typedef enum gesso_event_kind {
+  GESSO_EVENT_STARTED = 0, /* first of all: `job` is the number to cancel */
+  GESSO_EVENT_STAGE = 1,   /* `stage` begins, with `steps` steps (0: unknown) */
+  GESSO_EVENT_STEP = 2,    /* `step` of `steps` is done */
+  GESSO_EVENT_MESSAGE = 3, /* something worth telling: `text` */
+  GESSO_EVENT_PREVIEW = 4, /* reserved */
+  GESSO_EVENT_DONE = 5     /* everything is painted */
+} gesso_event_kind;
+
+typedef struct gesso_event {
+  gesso_event_kind kind;
+  uint64_t job;
+  const char* stage; /* never NULL; valid during the call */
+  int step;
+  int steps;
+  double seconds;   /* of the last step */
+  double eta;       /* seconds until this stage ends */
+  const char* text; /* never NULL; valid during the call */
+} gesso_event;
+
+/* Called on the thread that paints. It must not throw, and may call gesso_cancel(). */
+typedef void (*gesso_event_fn)(const gesso_event* event, void* user);
+
+typedef struct gesso_result gesso_result;
+
+/* Paints. `on_event` may be NULL. On success *result is a new result, to be freed with gesso_result_free(). */
+gesso_status gesso_generate(gesso_engine* engine, const char* request_json, gesso_event_fn on_event, void* user,
+                            gesso_result** result, gesso_error* error);
+
+/* Stops the job of this number within a step; 0 stops all that run or wait. From any thread, at any time (but not from
+ * a signal handler). A job that is not running is none: nothing happens. */
+void gesso_cancel(gesso_engine* engine, uint64_t job);
+
+/* What gesso_generate() would do, without doing it: a JSON object with the stages, memory, operations and estimated
+ * time; its "text" says the same for a person. Freed with gesso_free(); NULL on failure. */
+char* gesso_plan(gesso_engine* engine, const char* request_json, gesso_error* error);
+
+/* What `count` files or folders hold together: a JSON object with family, variant, components present and missing; its
+ * "text" says the same for a person. Freed with gesso_free(); NULL on failure. */
+char* gesso_inspect(gesso_engine* engine, const char* const* paths, size_t count, gesso_error* error);
+
+/* ---- pictures ---- */
+
+typedef struct gesso_picture {
+  int width;
+  int height;
+  int channels;           /* 3: RGB, 4: RGBA */
+  const uint8_t* pixels;  /* rows from the top; width * height * channels bytes */
+  const char* parameters; /* the text that A1111 writes; empty without metadata */
+  const char* request;    /* the JSON request that repeats this picture alone; empty without metadata */
+  int64_t seed;
+} gesso_picture;
+
+void gesso_result_free(gesso_result* result);
+
+size_t gesso_result_count(const gesso_result* result);
+
+/* Fills in *picture, which points into the result. GESSO_USAGE if there is no picture of that index. */
+gesso_status gesso_result_picture(const gesso_result* result, size_t index, gesso_picture* picture, gesso_error* error);
+
+/* The request with every choice made (seed, size, sampler ...), as JSON; belongs to the result. */
+const char* gesso_result_request(const gesso_result* result);
+
+/* Encodes a picture, its recipe inside, as "png", "jpg" or "webp". `quality` is 1..100 for jpg and webp (100 is
+ * lossless for webp), 0 for the default; png ignores it. *bytes is freed with gesso_free(). */
+gesso_status gesso_encode_picture(const gesso_result* result, size_t index, const char* format, int quality,
+                                  uint8_t** bytes, size_t* size, gesso_error* error);
+
+/* Writes every picture of the result, each whole or not at all, in the format that the ending of `name` asks for (.png,
+ * .jpg, .jpeg, .webp). Missing folders are created. One picture and a plain name: that file, replaced if it exists.
+ * Several: out.png becomes out_0001.png, out_0002.png ...; or the number goes where `name` has %d or %04d. Numbering
+ * starts at `first`, or, if that is negative, at 1 (with %d at 0); names that are taken are skipped. Returns the names
+ * as a JSON array, freed with gesso_free(); NULL on failure, when pictures before the failing one may have been
+ * written. */
+char* gesso_save_pictures(const gesso_result* result, const char* name, int64_t first, int quality, gesso_error* error);
+
+/* GESSO_OK when `name` ends as a format that gesso_save_pictures() writes. */
+gesso_status gesso_check_picture_name(const char* name, gesso_error* error);
+
+/* The request inside a picture that Gesso wrote; model files are named by their base names. Freed with gesso_free();
+ * NULL on failure. */
+char* gesso_read_picture_request(const char* path, gesso_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GESSO_GESSO_H */

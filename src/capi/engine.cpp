@@ -1,0 +1,155 @@
+// The engine's half of the C interface: open, generate, cancel, plan, inspect.
+#include <utility>
+
+#include "capi/guard.h"
+#include "capi/handles.h"
+#include "pipeline/request.h"
+
+using namespace gesso;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// File names may hold bytes that are not UTF-8; JSON may not.
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+EngineOptions read_options(const char* config_json) {
+  EngineOptions options;
+  if (!config_json) return options;
+  Json config = Json::parse(config_json, nullptr, false);
+  if (!config.is_object()) fail(ErrorCode::kUsage, "the configuration is not a JSON object");
+  for (const auto& item : config.items())
+    if (item.key() != "threads" && item.key() != "memory")
+      fail(ErrorCode::kUsage, "unknown key \"{}\" in the configuration; known: threads, memory", item.key());
+  config["prompt"] = "-";  // checked by the rules of a request, which needs one
+  const Request checked = request_from_json(config);
+  return {.threads = checked.threads, .memory = checked.memory};
+}
+
+/// A job while it runs: its number can be cancelled.
+class Job {
+ public:
+  explicit Job(gesso_engine& engine) : engine_(engine) {
+    const std::lock_guard lock(engine.mutex);
+    number_ = ++engine.last_job;
+    engine.jobs.emplace(number_, token_);
+  }
+  ~Job() {
+    const std::lock_guard lock(engine_.mutex);
+    engine_.jobs.erase(number_);
+    engine_.idle.notify_all();
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  uint64_t number() const { return number_; }
+  const CancelToken& token() const { return token_; }
+
+ private:
+  gesso_engine& engine_;
+  CancelToken token_;
+  uint64_t number_ = 0;
+};
+
+gesso_event_kind to_kind(Event::Kind kind) {
+  switch (kind) {
+    case Event::Kind::kStage:
+      return GESSO_EVENT_STAGE;
+    case Event::Kind::kStep:
+      return GESSO_EVENT_STEP;
+    case Event::Kind::kMessage:
+      return GESSO_EVENT_MESSAGE;
+    case Event::Kind::kPreview:
+      return GESSO_EVENT_PREVIEW;
+    case Event::Kind::kDone:
+      return GESSO_EVENT_DONE;
+  }
+  return GESSO_EVENT_MESSAGE;
+}
+
+EventSink sink_to(gesso_event_fn on_event, void* user, uint64_t job) {
+  if (!on_event) return [](const Event&) {};
+  const gesso_event started{GESSO_EVENT_STARTED, job, "", 0, 0, 0, 0, ""};
+  on_event(&started, user);
+  return [=](const Event& event) {
+    const gesso_event out{to_kind(event.kind), job,           event.stage.c_str(), event.step,
+                          event.steps,         event.seconds, event.eta,           event.text.c_str()};
+    on_event(&out, user);
+  };
+}
+
+}  // namespace
+
+gesso_engine* gesso_open(const char* config_json, gesso_error* error) {
+  gesso_engine* engine = nullptr;
+  guarded(error, [&] { engine = new gesso_engine(make_engine(read_options(config_json))); });
+  return engine;
+}
+
+void gesso_close(gesso_engine* engine) {
+  if (!engine) return;
+  gesso_cancel(engine, 0);
+  guarded(nullptr, [&] {
+    std::unique_lock lock(engine->mutex);
+    engine->idle.wait(lock, [&] { return engine->jobs.empty(); });
+  });
+  delete engine;
+}
+
+gesso_status gesso_generate(gesso_engine* engine, const char* request_json, gesso_event_fn on_event, void* user,
+                            gesso_result** result, gesso_error* error) {
+  return guarded(error, [&] {
+    required(engine, "engine");
+    required(request_json, "request_json");
+    required(result, "result");
+    *result = nullptr;
+    const Request request = parse_request(request_json);
+    const Job job(*engine);
+    auto out = std::make_unique<gesso_result>();
+    out->generated = engine->engine->generate(request, sink_to(on_event, user, job.number()), job.token());
+    out->request = dumped(request_to_json(out->generated.resolved));
+    *result = out.release();
+  });
+}
+
+void gesso_cancel(gesso_engine* engine, uint64_t job) {
+  if (!engine) return;
+  guarded(nullptr, [&] {
+    const std::lock_guard lock(engine->mutex);
+    for (const auto& [number, token] : engine->jobs)
+      if (job == 0 || job == number) token.cancel();
+  });
+}
+
+char* gesso_plan(gesso_engine* engine, const char* request_json, gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    required(engine, "engine");
+    required(request_json, "request_json");
+    Plan plan = engine->engine->plan(parse_request(request_json));
+    plan.json["text"] = plan.text;
+    text = copy_out(dumped(plan.json));
+  });
+  return text;
+}
+
+char* gesso_inspect(gesso_engine* engine, const char* const* paths, size_t count, gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    required(engine, "engine");
+    if (count == 0) fail(ErrorCode::kUsage, "no file to inspect");
+    required(paths, "paths");
+    std::vector<std::filesystem::path> files;
+    for (size_t i = 0; i < count; ++i) {
+      required(paths[i], "a path");
+      files.emplace_back(paths[i]);
+    }
+    Inspection inspection = engine->engine->inspect(files);
+    inspection.json["text"] = inspection.text;
+    text = copy_out(dumped(inspection.json));
+  });
+  return text;
+}

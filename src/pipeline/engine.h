@@ -1,0 +1,98 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "pipeline/request.h"
+
+namespace gesso {
+
+/// What happens while a request is painted.
+struct Event {
+  enum class Kind {
+    kStage,    ///< `stage` begins, with `steps` steps (0: unknown)
+    kStep,     ///< `step` of `steps` is done
+    kMessage,  ///< something worth telling: `text`
+    kPreview,  ///< reserved: an intermediate picture
+    kDone,     ///< everything is painted
+  };
+  Kind kind = Kind::kMessage;
+  std::string stage = {};  ///< "load", "text", "denoise", "decode", ...
+  int step = 0;            ///< steps done, 1 after the first
+  int steps = 0;
+  double seconds = 0;  ///< of the last step
+  double eta = 0;      ///< seconds until this stage ends
+  std::string text = {};
+};
+
+using EventSink = std::function<void(const Event&)>;
+
+/// Asks running work to stop; copies share one state. Any thread may call cancel() at any time.
+class CancelToken {
+ public:
+  void cancel() const { cancelled_->store(true, std::memory_order_relaxed); }
+  bool cancelled() const { return cancelled_->load(std::memory_order_relaxed); }
+  /// Throws kCancelled once cancel() was called; stages call it at least once a step.
+  void check() const {
+    if (cancelled()) fail(ErrorCode::kCancelled, "cancelled");
+  }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+/// A painted picture with its recipe.
+struct Picture {
+  int width = 0;
+  int height = 0;
+  int channels = 3;
+  std::vector<uint8_t> pixels = {};  ///< rows from the top, interleaved RGB or RGBA; width * height * channels bytes
+  std::string parameters = {};       ///< the text that A1111 writes; empty when the request wants no metadata
+  std::string request_json = {};     ///< recipe_to_json() of it; empty when the request wants no metadata
+  int64_t seed = 0;
+};
+
+struct GenerateResult {
+  std::vector<Picture> pictures = {};
+  Request resolved;  ///< the request with every choice made
+};
+
+/// What painting would take, known before anything is allocated. `json` has the figures, `text` the same for a person.
+struct Plan {
+  nlohmann::ordered_json json;
+  std::string text;
+};
+
+/// What files hold. `json` has the facts, `text` the same for a person.
+struct Inspection {
+  nlohmann::ordered_json json;
+  std::string text;
+};
+
+struct EngineOptions {
+  int threads = 0;     ///< for requests that do not say; 0: every physical core
+  int64_t memory = 0;  ///< bytes, for requests that do not say; 0: what is free
+};
+
+/// Turns requests into pictures and keeps models loaded between them. Every function throws Error and may be called
+/// from any thread; requests are painted one after another.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) = 0;
+  /// What generate() would do, without doing it.
+  virtual Plan plan(const Request& request) = 0;
+  /// What these files are together: family, variant, components present and missing, and the command that runs them.
+  virtual Inspection inspect(const std::vector<std::filesystem::path>& paths) = 0;
+};
+
+/// The engine of this library.
+std::unique_ptr<Engine> make_engine(const EngineOptions& options);
+
+}  // namespace gesso

@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gesso {
+
+/// What a user asks for. The table in request_fields.cpp holds each field's name, range, default and description; the
+/// JSON schema, the checks, the command line's options and help are derived from it. An absent optional means that the
+/// model's family decides; the engine fills it in and hands the resolved request back.
+struct Request {
+  // model files: UTF-8 paths, empty when not given
+  std::string model;
+  std::string diffusion_model;
+  std::string vae;
+  std::string clip_l;
+  std::string clip_g;
+
+  std::string prompt;
+  std::string negative_prompt;
+
+  std::optional<int> width;   ///< pixels
+  std::optional<int> height;  ///< pixels
+  int64_t seed = 42;          ///< negative: drawn at random, see resolve_seed()
+  int batch_count = 1;        ///< picture k has the seed `seed + k`
+
+  std::optional<int> steps;
+  std::optional<double> cfg_scale;
+  std::optional<std::string> sampling_method;
+  std::optional<std::string> scheduler;
+  std::optional<double> eta;
+  std::optional<int> clip_skip;  ///< 1: the encoder's last layer
+  std::string rng = "cuda";
+  std::string prediction = "auto";
+
+  bool metadata = true;  ///< write the recipe into the picture
+
+  std::string precision = "auto";
+  int threads = 0;     ///< 0: every physical core
+  int64_t memory = 0;  ///< bytes that weights, activations and decoding may take together; 0: what is free
+};
+
+/// The largest request document, in bytes.
+inline constexpr size_t kRequestLimit = size_t{1} << 20;
+
+/// Parses and checks a JSON document. Throws kUsage naming the field, the wanted range and the value found; for an
+/// unknown field, the nearest known one; for a document that is not JSON, too large or too deep, what is wrong where.
+Request parse_request(std::string_view json);
+
+/// Checks a JSON object that is already parsed. Throws as parse_request does.
+Request request_from_json(const nlohmann::ordered_json& document);
+
+/// Every field that is set, in the order of the table; request_from_json(request_to_json(r)) equals r.
+nlohmann::ordered_json request_to_json(const Request& request);
+
+/// The request that repeats picture `index` of a resolved request alone: its own seed, batch_count 1, files by their
+/// base names, and nothing of the machine (threads, memory). This is what a picture carries inside.
+nlohmann::ordered_json recipe_to_json(const Request& resolved, int index);
+
+/// The seed itself, or, when it is negative, a random one in [0, 2^32).
+int64_t resolve_seed(int64_t seed);
+
+/// The JSON schema (draft 2020-12) of a request. The extension "x-cli" of a property holds what the command line needs:
+/// option names, placeholder, group, and whether the short help shows it.
+const nlohmann::ordered_json& request_schema();
+
+/// Bytes of "8GiB", "800 MB", "6G" (binary, as GiB) or "1000000"; nullopt when the text is no amount of memory.
+std::optional<int64_t> parse_memory(std::string_view text);
+
+}  // namespace gesso

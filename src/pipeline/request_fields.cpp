@@ -1,0 +1,178 @@
+#include "pipeline/request_fields.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "sampling/names.h"
+#include "sampling/noise.h"
+#include "sampling/prediction.h"
+#include "sampling/samplers.h"
+#include "sampling/schedule.h"
+
+namespace gesso {
+namespace {
+
+std::vector<std::string_view> sampling_methods() {
+  return names_of(samplers());
+}
+std::vector<std::string_view> scheduler_names() {
+  return names_of(schedules());
+}
+std::vector<std::string_view> rngs() {
+  return names_of(noise_sources());
+}
+std::vector<std::string_view> prediction_names() {
+  std::vector<std::string_view> names = names_of(predictions());
+  names.insert(names.begin(), "auto");
+  return names;
+}
+std::vector<std::string_view> precisions() {
+  return {"auto", "f32", "bf16"};
+}
+
+/// "DPM++ 2M Karras" names a schedule too, which holds unless another one is given.
+std::string choose_sampler(Request& request, std::string_view name) {
+  const SamplerChoice choice = find_sampler(name);
+  if (choice.schedule && !request.scheduler) request.scheduler = choice.schedule->name;
+  return std::string(choice.sampler->name);
+}
+std::string choose_scheduler(Request&, std::string_view name) {
+  return std::string(find_schedule(name).name);
+}
+std::string choose_rng(Request&, std::string_view name) {
+  return std::string(find_noise_source(name).name);
+}
+std::string choose_prediction(Request&, std::string_view name) {
+  return name == "auto" ? "auto" : std::string(find_prediction(name).name);
+}
+
+constexpr std::string_view kModelDecides = "the model decides";
+
+// clang-format off
+const Field kFields[] = {
+    {.name = "model", .member = &Request::model, .options = "-m,--model", .placeholder = "FILE", .group = "Model",
+     .description = "checkpoint file, or folder of a model saved by diffusers", .other_names = "ckpt checkpoint",
+     .role = FieldRole::kFile, .common = true},
+    {.name = "diffusion_model", .member = &Request::diffusion_model, .options = "--diffusion-model",
+     .placeholder = "FILE", .group = "Model", .description = "the denoising network alone",
+     .other_names = "unet transformer", .role = FieldRole::kFile},
+    {.name = "vae", .member = &Request::vae, .options = "--vae", .placeholder = "FILE", .group = "Model",
+     .description = "autoencoder, in place of the checkpoint's own", .role = FieldRole::kFile},
+    {.name = "clip_l", .member = &Request::clip_l, .options = "--clip_l", .placeholder = "FILE", .group = "Model",
+     .description = "text encoder CLIP-L", .other_names = "text_encoder clip", .role = FieldRole::kFile},
+    {.name = "clip_g", .member = &Request::clip_g, .options = "--clip_g", .placeholder = "FILE", .group = "Model",
+     .description = "text encoder OpenCLIP-G", .other_names = "text_encoder_2", .role = FieldRole::kFile},
+
+    {.name = "prompt", .member = &Request::prompt, .options = "-p,--prompt", .placeholder = "TEXT", .group = "Prompt",
+     .description = "what the picture shows", .other_names = "text positive_prompt", .common = true, .required = true},
+    {.name = "negative_prompt", .member = &Request::negative_prompt, .options = "-n,--negative-prompt",
+     .placeholder = "TEXT", .group = "Prompt", .description = "what it must not show", .other_names = "negative",
+     .common = true},
+
+    {.name = "width", .member = &Request::width, .options = "-W,--width", .placeholder = "PX", .group = "Picture",
+     .description = "width in pixels", .absent = kModelDecides, .minimum = 64, .maximum = 8192, .multiple = 8,
+     .other_names = "w", .common = true},
+    {.name = "height", .member = &Request::height, .options = "-H,--height", .placeholder = "PX", .group = "Picture",
+     .description = "height in pixels", .absent = kModelDecides, .minimum = 64, .maximum = 8192, .multiple = 8,
+     .other_names = "h", .common = true},
+    {.name = "seed", .member = &Request::seed, .options = "-s,--seed", .placeholder = "N", .group = "Picture",
+     .description = "start of the noise; the same seed paints the same picture, a negative one is drawn at random",
+     .common = true},
+    {.name = "batch_count", .member = &Request::batch_count, .options = "-b,--batch-count", .placeholder = "N",
+     .group = "Picture", .description = "number of pictures; picture k has the seed plus k", .minimum = 1,
+     .maximum = 10000, .other_names = "n_iter n count batch_size num_images", .common = true},
+    {.name = "metadata", .member = &Request::metadata, .options = "!--disable-image-metadata", .placeholder = "",
+     .group = "Picture", .description = "write the recipe into the picture", .other_names = "embed_metadata"},
+
+    {.name = "steps", .member = &Request::steps, .options = "--steps", .placeholder = "N", .group = "Sampling",
+     .description = "denoising steps", .absent = kModelDecides, .minimum = 1, .maximum = 10000,
+     .other_names = "num_inference_steps sample_steps", .common = true},
+    {.name = "cfg_scale", .member = &Request::cfg_scale, .options = "--cfg-scale", .placeholder = "X",
+     .group = "Sampling", .description = "how closely to follow the prompt; 1 switches guidance off",
+     .absent = kModelDecides, .minimum = 0, .maximum = 1000, .other_names = "cfg guidance_scale txt_cfg",
+     .common = true},
+    {.name = "sampling_method", .member = &Request::sampling_method, .options = "--sampling-method",
+     .placeholder = "NAME", .group = "Sampling", .description = "sampler", .absent = kModelDecides,
+     .choices = sampling_methods, .choose = choose_sampler, .other_names = "sampler sampler_name sample_method"},
+    {.name = "scheduler", .member = &Request::scheduler, .options = "--scheduler", .placeholder = "NAME",
+     .group = "Sampling", .description = "how the noise levels are spaced", .absent = kModelDecides,
+     .choices = scheduler_names, .choose = choose_scheduler, .other_names = "schedule"},
+    {.name = "eta", .member = &Request::eta, .options = "--eta", .placeholder = "X", .group = "Sampling",
+     .description = "noise that samplers with randomness add again at each step", .absent = "the sampler decides",
+     .minimum = 0, .maximum = 10},
+    {.name = "clip_skip", .member = &Request::clip_skip, .options = "--clip-skip", .placeholder = "N",
+     .group = "Sampling", .description = "take the text encoder's layer this far from its end; 1 is the last",
+     .absent = kModelDecides, .minimum = -1, .maximum = 64, .below_one_is_absent = true},
+    {.name = "rng", .member = &Request::rng, .options = "--rng,--sampler-rng", .placeholder = "NAME",
+     .group = "Sampling", .description = "whose random numbers the noise repeats: torch on a GPU or on the CPU",
+     .choices = rngs, .choose = choose_rng},
+    {.name = "prediction", .member = &Request::prediction, .options = "--prediction", .placeholder = "NAME",
+     .group = "Sampling", .description = "what the network predicts: the noise (eps) or the velocity (v)",
+     .choices = prediction_names, .choose = choose_prediction, .other_names = "prediction_type"},
+
+    {.name = "precision", .member = &Request::precision, .options = "--precision", .placeholder = "NAME",
+     .group = "Machine", .description = "arithmetic of the network; auto takes bf16 where the processor has it",
+     .choices = precisions, .other_names = "dtype"},
+    {.name = "threads", .member = &Request::threads, .options = "-t,--threads", .placeholder = "N",
+     .group = "Machine", .description = "threads; 0 takes every physical core", .minimum = -1, .maximum = 4096,
+     .other_names = "n_threads", .role = FieldRole::kMachine, .below_one_is_absent = true},
+    {.name = "memory", .member = &Request::memory, .options = "--memory", .placeholder = "SIZE", .group = "Machine",
+     .description = "memory the work may take, such as 8GiB; 0 takes what is free", .minimum = 0, .maximum = 1ll << 50,
+     .other_names = "max_memory ram", .role = FieldRole::kMachine, .memory = true},
+};
+// clang-format on
+
+/// Levenshtein distance: insertions, deletions and substitutions of one byte each.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// Distance of an unknown name to a known one, small where one is a part of the other ("cfg" and "cfg_scale").
+size_t name_distance(std::string_view unknown, std::string_view known) {
+  const bool part = unknown.size() >= 3 && known.size() >= 3 &&
+                    (known.find(unknown) != known.npos || unknown.find(known) != unknown.npos);
+  return part ? 1 : edit_distance(unknown, known);
+}
+
+}  // namespace
+
+std::span<const Field> request_fields() {
+  return kFields;
+}
+
+const Field* find_field(std::string_view name) {
+  const auto found = std::ranges::find(kFields, name, &Field::name);
+  return found == std::end(kFields) ? nullptr : &*found;
+}
+
+std::string_view nearest_field(std::string_view unknown) {
+  unknown = unknown.substr(0, 64);  // a hostile key must not cost time
+  std::string_view best;
+  size_t best_distance = std::numeric_limits<size_t>::max();
+  const auto consider = [&](std::string_view known, std::string_view field) {
+    const size_t distance = name_distance(unknown, known);
+    if (distance < best_distance) best = field, best_distance = distance;
+  };
+  for (const Field& field : kFields) {
+    consider(field.name, field.name);
+    for (std::string_view rest = field.other_names; !rest.empty();) {
+      const size_t end = std::min(rest.find(' '), rest.size());
+      consider(rest.substr(0, end), field.name);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return best;
+}
+
+}  // namespace gesso

@@ -1,0 +1,92 @@
+// An engine that paints a colour gradient, in place of the real one in tests of the C interface and the command line:
+// it is linked before the library, whose make_engine() is then not used.
+//   prompt "fail CODE TEXT"  throws that error          prompt "throw"  throws something that is no Error
+//   GESSO_FAKE_STEP_MS       milliseconds for each step (default 0)
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "pipeline/engine.h"
+
+namespace gesso {
+namespace {
+
+constexpr ErrorCode kCodes[] = {ErrorCode::kUsage,       ErrorCode::kNotFound,    ErrorCode::kBadFile,
+                                ErrorCode::kUnsupported, ErrorCode::kOutOfMemory, ErrorCode::kCancelled,
+                                ErrorCode::kIo,          ErrorCode::kNumeric,     ErrorCode::kInternal};
+
+void fail_if_asked(const std::string& prompt) {
+  if (prompt == "throw") throw 42;
+  for (const ErrorCode code : kCodes) {
+    const std::string start = fmt::format("fail {} ", to_string(code));
+    if (prompt.starts_with(start)) fail(code, "{}", prompt.substr(start.size()));
+  }
+}
+
+Request resolve(Request request) {
+  request.width = request.width.value_or(64);
+  request.height = request.height.value_or(64);
+  request.steps = request.steps.value_or(4);
+  request.cfg_scale = request.cfg_scale.value_or(7);
+  request.sampling_method = request.sampling_method.value_or("euler");
+  request.scheduler = request.scheduler.value_or("discrete");
+  request.seed = resolve_seed(request.seed);
+  return request;
+}
+
+Picture paint(const Request& request, int index) {
+  Picture picture{.width = *request.width, .height = *request.height, .seed = request.seed + index};
+  const size_t hash = std::hash<std::string>{}(request.prompt);
+  for (int y = 0; y < picture.height; ++y)
+    for (int x = 0; x < picture.width; ++x)
+      for (const size_t channel : {static_cast<size_t>(x), static_cast<size_t>(y), hash})
+        picture.pixels.push_back(static_cast<uint8_t>(channel + static_cast<size_t>(picture.seed)));
+  if (!request.metadata) return picture;
+  picture.parameters = fmt::format("{}\nSteps: {}, Seed: {}", request.prompt, *request.steps, picture.seed);
+  picture.request_json = recipe_to_json(request, index).dump();
+  return picture;
+}
+
+class FakeEngine : public Engine {
+ public:
+  GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) override {
+    fail_if_asked(request.prompt);
+    const char* pause = std::getenv("GESSO_FAKE_STEP_MS");
+    GenerateResult result{.resolved = resolve(request)};
+    const int steps = *result.resolved.steps;
+    sink({.kind = Event::Kind::kMessage, .text = "a message"});
+    sink({.kind = Event::Kind::kStage, .stage = "denoise", .steps = steps});
+    for (int step = 1; step <= steps; ++step) {
+      if (pause) std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(pause)));
+      cancel.check();
+      sink({.kind = Event::Kind::kStep,
+            .stage = "denoise",
+            .step = step,
+            .steps = steps,
+            .seconds = 0.5,
+            .eta = 0.5 * (steps - step)});
+    }
+    for (int i = 0; i < request.batch_count; ++i) result.pictures.push_back(paint(result.resolved, i));
+    sink({.kind = Event::Kind::kDone});
+    return result;
+  }
+
+  Plan plan(const Request& request) override {
+    fail_if_asked(request.prompt);
+    const Request resolved = resolve(request);
+    return {.json = {{"request", request_to_json(resolved)}}, .text = fmt::format("{} steps", *resolved.steps)};
+  }
+
+  Inspection inspect(const std::vector<std::filesystem::path>& paths) override {
+    if (!std::filesystem::exists(paths[0])) fail(ErrorCode::kNotFound, "file not found: '{}'", paths[0].string());
+    return {.json = {{"family", "fake"}, {"files", paths.size()}}, .text = "a fake"};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(const EngineOptions&) {
+  return std::make_unique<FakeEngine>();
+}
+
+}  // namespace gesso
