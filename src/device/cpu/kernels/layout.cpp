@@ -57,16 +57,17 @@ void concat(const Tensor& a, const Tensor& b, Tensor& y) {
 }
 
 void upsample_nearest(const Tensor& x, int factor, Tensor& y) {
-  const int64_t rows = x.dim(0) * x.dim(1), width = x.dim(2), pixel = x.dim(3) * size_of(x.dtype());
-  const int64_t row = width * pixel, wide = row * factor;
+  const int64_t width = x.dim(2), pixel = x.dim(3) * size_of(x.dtype()), row = width * pixel;
+  const int64_t height = y.dim(1), wide = y.dim(2), wide_row = wide * pixel;
   if (row == 0) return;
-  parallel_for(rows, kGrainBytes / (wide * factor), [&](int64_t begin, int64_t end) {
+  // One result row at a time: of each picture, rows of x that the result does not reach are left out.
+  parallel_for(y.dim(0) * height, std::max<int64_t>(1, kGrainBytes / wide_row), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const std::byte* from = x.data<std::byte>() + i * row;
-      std::byte* first = y.data<std::byte>() + i * wide * factor;
-      for (int64_t column = 0; column < width * factor; ++column)
-        std::memcpy(first + column * pixel, from + column / factor * pixel, bytes_of(pixel));
-      for (int copy = 1; copy < factor; ++copy) std::memcpy(first + copy * wide, first, bytes_of(wide));
+      const int64_t picture = i / height, from_row = picture * x.dim(1) + i % height / factor;
+      const std::byte* from = x.data<std::byte>() + from_row * row;
+      std::byte* to = y.data<std::byte>() + i * wide_row;
+      for (int64_t column = 0; column < wide; ++column)
+        std::memcpy(to + column * pixel, from + column / factor * pixel, bytes_of(pixel));
     }
   });
 }

@@ -22,16 +22,17 @@ TEST(ConcatKernel, JoinsTheLastAxis) {
 
 TEST(UpsampleNearestKernel, RepeatsPixels) {
   for (const DType dtype : kTypes)
-    for (const int factor : {1, 2, 3}) {
+    for (const auto& [factor, cut] : {std::pair(1, 0), {2, 0}, {2, 1}, {3, 0}, {3, 2}}) {
+      const int height = 5 * factor - cut, width = 7 * factor - cut;
       const Tensor x = random_tensor({2, 5, 7, 33}, dtype, 1);
       const std::vector<double> v = values(x);
       std::vector<double> want;
       for (int n = 0; n < 2; ++n)
-        for (int h = 0; h < 5 * factor; ++h)
-          for (int w = 0; w < 7 * factor; ++w)
+        for (int h = 0; h < height; ++h)
+          for (int w = 0; w < width; ++w)
             for (int c = 0; c < 33; ++c)
               want.push_back(v[static_cast<size_t>(((n * 5 + h / factor) * 7 + w / factor) * 33 + c)]);
-      Tensor y = host().empty({2, 5 * factor, 7 * factor, 33}, dtype);
+      Tensor y = host().empty({2, height, width, 33}, dtype);
       cpu::upsample_nearest(x, factor, y);
       EXPECT_EQ(values(y), want);
     }
