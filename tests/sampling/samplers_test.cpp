@@ -1,0 +1,252 @@
+#include "sampling/samplers.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "sampling/denoiser.h"
+#include "sampling/golden.h"
+#include "sampling/helpers.h"
+
+namespace gesso {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// The estimate for pictures of which every pixel is 1 or -1.
+Latent two_values(Latent x, double sigma) {
+  for (float& value : x.values) value = static_cast<float>(std::tanh(value / (sigma * sigma)));
+  return x;
+}
+
+/// Model of make_golden.py.
+std::vector<Latent> formula_model(double slope, const Latent& x, double timestep) {
+  Latent cond = x, uncond = x;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double value = x.values[i], base = slope * value * timestep / 1000;
+    uncond.values[i] = static_cast<float>(base);
+    cond.values[i] = static_cast<float>(base + 0.05 * std::sin(3 * value + timestep / 500));
+  }
+  return {cond, uncond};
+}
+
+Denoise formula_denoiser(std::string_view prediction) {
+  const double slope = prediction == "eps" ? 1 : -0.3;
+  return make_denoiser([slope](const Latent& x, double t, auto) { return formula_model(slope, x, t); },
+                       find_prediction(prediction), stable_diffusion_table(), find_guidance("cfg"), {.scale = 5});
+}
+
+Latent start(Noise& noise, double sigma) {
+  const Latent blank = zero_latent(4, 2, 2);
+  return noised(find_prediction("eps"), blank, noise_like(noise, blank), sigma);
+}
+
+TEST(Samplers, EqualKDiffusion) {
+  for (const golden::SamplerCase& want : golden::kSamplers) {
+    const std::vector<double> sigmas = find_schedule(want.schedule).sigmas(stable_diffusion_table(), want.steps);
+    const auto noise = find_noise_source("cpu").make(3);
+    const Latent x = start(*noise, sigmas[0]);
+    const SamplerContext context{.sigmas = sigmas, .noise = *noise, .eta = 0.8, .s_noise = 1.05};
+    const Latent result = sample(*find_sampler(want.sampler).sampler, formula_denoiser(want.prediction), x, context);
+    expect_close(result.values, want.latent, 1e-5,
+                 fmt::format("{} {} {} {}", want.prediction, want.schedule, want.steps, want.sampler));
+  }
+}
+
+TEST(Samplers, EveryOneHasAGolden) {
+  for (const Sampler& sampler : samplers())
+    EXPECT_TRUE(std::any_of(golden::kSamplers.begin(), golden::kSamplers.end(), [&](const auto& want) {
+      return want.sampler == sampler.name;
+    })) << sampler.name;
+}
+
+TEST(Samplers, GridIsFiniteAndTakesTheEvaluationsItSays) {
+  for (const Sampler& sampler : samplers())
+    for (const Schedule& schedule : schedules())
+      for (const SigmaTable* table : {&stable_diffusion_table(), &zsnr_table()})
+        for (int steps : {1, 2, 3, 7, 11, 14, 17, 20, 1500}) {
+          const std::string what = fmt::format("{} {} {}", sampler.name, schedule.name, steps);
+          const std::vector<double> sigmas = schedule.sigmas(*table, steps);
+          const auto noise = find_noise_source("cuda").make(1);
+          int evaluated = 0, reported = 0;
+          const Denoise denoise = [&](const Latent& x, double sigma) {
+            EXPECT_GT(sigma, 0) << what;
+            ++evaluated;
+            return two_values(x, sigma);
+          };
+          SamplerContext context{.sigmas = sigmas, .noise = *noise};
+          context.on_step = [&](int step, int of, const Latent& x, const Latent& denoised) {
+            EXPECT_EQ(step, ++reported) << what;
+            EXPECT_EQ(of, steps) << what;
+            EXPECT_TRUE(x.same_shape(denoised)) << what;
+          };
+          const Latent result = sample(sampler, denoise, start(*noise, sigmas[0]), context);
+          EXPECT_TRUE(all_finite(result)) << what;
+          EXPECT_EQ(reported, steps) << what;
+          EXPECT_EQ(evaluated, evaluations(sampler, sigmas)) << what;
+          EXPECT_EQ(evaluated, sampler.evaluations_per_step * (steps - 1) + 1) << what;
+        }
+}
+
+TEST(Samplers, FindTheTwoPictureValues) {
+  for (const Sampler& sampler : samplers()) {
+    const std::vector<double> sigmas = find_schedule("karras").sigmas(stable_diffusion_table(), 20);
+    const auto noise = find_noise_source("cpu").make(5);
+    const Latent x = sample(sampler, two_values, start(*noise, sigmas[0]), {.sigmas = sigmas, .noise = *noise});
+    for (float value : x.values) EXPECT_NEAR(std::abs(value), 1, 0.01) << sampler.name;
+  }
+}
+
+TEST(Samplers, SameInputGivesTheSameBits) {
+  const std::vector<double> sigmas = find_schedule("karras").sigmas(stable_diffusion_table(), 7);
+  for (const Sampler& sampler : samplers()) {
+    std::vector<float> first;
+    for (int run = 0; run < 100; ++run) {
+      const auto noise = find_noise_source("cpu").make(5);
+      const Latent x =
+          sample(sampler, formula_denoiser("eps"), start(*noise, sigmas[0]), {.sigmas = sigmas, .noise = *noise});
+      if (run == 0) first = x.values;
+      ASSERT_EQ(x.values, first) << sampler.name << " run " << run;
+    }
+  }
+}
+
+/// A stream that only counts.
+class CountingNoise final : public Noise {
+ public:
+  void fill(std::span<float> values) override {
+    std::fill(values.begin(), values.end(), 1.0f);
+    ++calls;
+  }
+  int calls = 0;
+};
+
+TEST(Samplers, DrawNoiseOnlyWhereTheTableSaysSo) {
+  const std::vector<double> sigmas = find_schedule("discrete").sigmas(stable_diffusion_table(), 5);
+  for (const Sampler& sampler : samplers()) {
+    CountingNoise noise;
+    sample(sampler, two_values, {1, 1, 1, {3}}, {.sigmas = sigmas, .noise = noise});
+    EXPECT_EQ(noise.calls, sampler.uses_noise ? 4 : 0) << sampler.name;
+  }
+}
+
+TEST(Samplers, AncestralWithoutEtaIsEuler) {
+  const std::vector<double> sigmas = find_schedule("karras").sigmas(stable_diffusion_table(), 6);
+  CountingNoise noise;
+  const Latent x{1, 1, 2, {8, -20}};
+  const SamplerContext context{.sigmas = sigmas, .noise = noise, .eta = 0};
+  EXPECT_EQ(sample(*find_sampler("euler_a").sampler, two_values, x, context).values,
+            sample(*find_sampler("euler").sampler, two_values, x, context).values);
+}
+
+TEST(Samplers, StrengthRunsTheStepsItReports) {
+  CountingNoise noise;
+  const Latent image{1, 1, 2, {0.25, -0.5}}, unit{1, 1, 2, {1, 1}};
+  for (const Sampler& sampler : samplers())
+    for (double strength : {0.0, 0.01, 0.05, 0.5, 0.9999, 1.0}) {
+      const std::vector<double> all = find_schedule("discrete").sigmas(stable_diffusion_table(), 15);
+      const int steps = steps_for_strength(15, strength);
+      const std::span<const double> sigmas = last_steps(all, steps);
+      int reported = 0;
+      SamplerContext context{.sigmas = sigmas, .noise = noise};
+      context.on_step = [&](int, int of, const Latent&, const Latent&) {
+        EXPECT_EQ(of, steps);
+        ++reported;
+      };
+      const Latent x = noised(find_prediction("eps"), image, unit, sigmas[0]);
+      const Latent result = sample(sampler, two_values, x, context);
+      EXPECT_EQ(reported, steps) << sampler.name << " " << strength;
+      if (steps == 0) {
+        EXPECT_EQ(result.values, image.values) << sampler.name << " " << strength;
+      }
+    }
+}
+
+TEST(Samplers, EndAboveZeroForASchedulePart) {
+  const std::vector<double> sigmas = {10, 5, 2};
+  CountingNoise noise;
+  for (const Sampler& sampler : samplers()) {
+    int evaluated = 0;
+    const Denoise denoise = [&](const Latent& x, double sigma) {
+      ++evaluated;
+      return two_values(x, sigma);
+    };
+    const Latent x = sample(sampler, denoise, {1, 1, 1, {9}}, {.sigmas = sigmas, .noise = noise});
+    EXPECT_TRUE(all_finite(x));
+    EXPECT_EQ(evaluated, evaluations(sampler, sigmas)) << sampler.name;
+    EXPECT_EQ(evaluated, 2 * sampler.evaluations_per_step) << sampler.name;
+  }
+}
+
+TEST(Samplers, RefuseContextsOutOfRange) {
+  CountingNoise noise;
+  const std::vector<double> rising = {1, 2, 0}, good = {1, 0};
+  for (const Sampler& sampler : samplers()) {
+    const auto run = [&](const SamplerContext& context) { sample(sampler, two_values, {1, 1, 1, {1}}, context); };
+    expect_error(ErrorCode::kUsage, "must not rise", [&] { run({.sigmas = rising, .noise = noise}); });
+    expect_error(ErrorCode::kUsage, "at least one sigma", [&] { run({.sigmas = {}, .noise = noise}); });
+    expect_error(ErrorCode::kUsage, "eta", [&] { run({.sigmas = good, .noise = noise, .eta = kNan}); });
+    expect_error(ErrorCode::kUsage, "s_noise", [&] { run({.sigmas = good, .noise = noise, .s_noise = -1}); });
+  }
+}
+
+TEST(Samplers, StopWhenTheModelGivesNan) {
+  CountingNoise noise;
+  const std::vector<double> sigmas = {4, 2, 0};
+  const Denoise denoise = [](Latent x, double sigma) {
+    if (sigma == 2) x.values[0] = static_cast<float>(kNan);
+    return x;
+  };
+  for (const Sampler& sampler : samplers())
+    expect_error(ErrorCode::kNumeric, "at sigma 2 has NaN", [&] {
+      sample(sampler, denoise, {1, 1, 1, {1}}, {.sigmas = sigmas, .noise = noise});
+    });
+}
+
+TEST(FindSampler, UnderstandsTheNamesOfOtherPrograms) {
+  struct Case {
+    const char *name, *sampler, *schedule;
+  };
+  const Case cases[] = {
+      {"euler", "euler", nullptr},
+      {"Euler", "euler", nullptr},
+      {"Euler a", "euler_a", nullptr},
+      {"k_euler_a", "euler_a", nullptr},
+      {"euler_ancestral", "euler_a", nullptr},
+      {"EulerAncestralDiscreteScheduler", "euler_a", nullptr},
+      {"EulerDiscreteScheduler", "euler", nullptr},
+      {"Euler a Karras", "euler_a", "karras"},
+      {"Euler SGM Uniform", "euler", "sgm_uniform"},
+      {"Heun Simple", "heun", "simple"},
+      {"DPM++ 2M", "dpm++2m", nullptr},
+      {"DPM++ 2M Karras", "dpm++2m", "karras"},
+      {"dpmpp_2m", "dpm++2m", nullptr},
+      {"k_dpmpp_2m_ka", "dpm++2m", "karras"},
+      {"DPMSolverMultistepScheduler", "dpm++2m", nullptr},
+  };
+  for (const Case& want : cases) {
+    const SamplerChoice choice = find_sampler(want.name);
+    EXPECT_EQ(choice.sampler->name, want.sampler) << want.name;
+    ASSERT_EQ(choice.schedule == nullptr, want.schedule == nullptr) << want.name;
+    if (want.schedule) {
+      EXPECT_EQ(choice.schedule->name, want.schedule) << want.name;
+    }
+  }
+}
+
+TEST(FindSampler, DoesNotTakeOneSamplerForAnother) {
+  for (const char* name : {"", "DPM++ 2M SDE", "DPM++ 2M SDE Karras", "dpm++2mv2", "Euler b", "Karras", "LMS"})
+    expect_error(ErrorCode::kUsage, "unknown sampler", [&] { find_sampler(name); });
+  expect_error(ErrorCode::kUsage, "unknown sampler 'Eular a' (did you mean 'euler_a'?); known: euler, euler_a",
+               [] { find_sampler("Eular a"); });
+}
+
+TEST(FindSampler, EveryTableNameIsFoundAsItself) {
+  for (const Sampler& sampler : samplers()) {
+    EXPECT_EQ(find_sampler(sampler.name).sampler, &sampler);
+    for (std::string_view alias : sampler.aliases) EXPECT_EQ(find_sampler(alias).sampler, &sampler) << alias;
+  }
+}
+
+}  // namespace
+}  // namespace gesso
