@@ -1,0 +1,243 @@
+#include "models/inspect.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <map>
+
+namespace gesso {
+namespace {
+
+/// The option of `gesso generate` that takes a component of a role; empty when none does.
+std::string_view option_of(Role role) {
+  switch (role) {
+    case Role::kDiffusionModel:
+      return "--diffusion-model";
+    case Role::kClipL:
+      return "--clip_l";
+    case Role::kClipG:
+      return "--clip_g";
+    case Role::kClipH:
+      return "--clip_h";
+    case Role::kVae:
+      return "--vae";
+    default:
+      return "";
+  }
+}
+
+/// The text with control characters and broken UTF-8 replaced: names come from files that may be anything, and go to a
+/// terminal and into JSON.
+std::string printable(std::string_view text) {
+  std::string result;
+  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
+  for (size_t at = 0; at < text.size();) {
+    utf8proc_int32_t code = 0;
+    const auto length = utf8proc_iterate(bytes + at, static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+    const bool good = length > 0 && utf8proc_category(code) != UTF8PROC_CATEGORY_CC;
+    result += good ? text.substr(at, static_cast<size_t>(length)) : std::string_view("?");
+    at += length > 0 ? static_cast<size_t>(length) : 1;
+  }
+  return result;
+}
+
+std::vector<std::string> printable(const std::vector<std::string>& texts) {
+  std::vector<std::string> result;
+  for (const std::string& text : texts) result.push_back(printable(text));
+  return result;
+}
+
+std::string count_text(int64_t count) {
+  if (count < 10'000) return std::to_string(count);
+  const double value = static_cast<double>(count);
+  if (value < 1e6) return fmt::format("{:.1f} K", value / 1e3);
+  if (value < 1e9) return fmt::format("{:.1f} M", value / 1e6);
+  return fmt::format("{:.2f} B", value / 1e9);
+}
+
+std::string dtypes_text(const Component& component) {
+  std::string text;
+  for (const auto& [dtype, count] : component.dtypes) {
+    if (!text.empty()) text += ", ";
+    text += to_string(dtype);
+    if (component.dtypes.size() > 1) text += fmt::format(" x{}", count);
+  }
+  return text;
+}
+
+std::string family_text(const Component& component) {
+  std::string text(component.family->title);
+  if (!component.variant.empty()) text += ", " + component.variant;
+  return text;
+}
+
+std::string support_text(const Component& component) {
+  if (!component.supported) return "not supported yet";
+  return component.complete.value_or(true) ? "" : "incomplete";
+}
+
+nlohmann::ordered_json component_json(const Component& component) {
+  nlohmann::ordered_json json{{"role", to_string(component.role)}, {"family", component.family->id},
+                              {"title", component.family->title},  {"variant", component.variant},
+                              {"scheme", component.scheme},        {"prefix", printable(component.prefix)},
+                              {"tensors", component.tensor_count}, {"parameters", component.parameters}};
+  auto& dtypes = json["dtypes"] = nlohmann::ordered_json::object();
+  for (const auto& [dtype, count] : component.dtypes) dtypes[std::string(to_string(dtype))] = count;
+  json["complete"] = component.complete ? nlohmann::ordered_json(*component.complete) : nlohmann::ordered_json();
+  if (!component.missing.empty()) json["missing"] = printable(component.missing);
+  json["supported"] = component.supported;
+  return json;
+}
+
+void add_component(const Component& component, ModelReport& report) {
+  std::string line = fmt::format("  {}: {} ({} parameters in {} tensors, {}; {} names", title_of(component.role),
+                                 family_text(component), count_text(component.parameters), component.tensor_count,
+                                 dtypes_text(component), component.scheme);
+  if (!component.prefix.empty()) line += fmt::format(" under {}", printable(component.prefix));
+  line += ")";
+  if (const std::string support = support_text(component); !support.empty()) line += ": " + support;
+  report.lines.push_back(std::move(line));
+  if (!component.missing.empty())
+    report.lines.push_back(fmt::format("    missing: {}", fmt::join(printable(component.missing), ", ")));
+}
+
+void add_ignored(const RecognisedFile& file, ModelReport& report, nlohmann::ordered_json& json) {
+  std::map<std::string, std::vector<size_t>> by_reason;
+  for (const IgnoredTensor& tensor : file.recognition.ignored)
+    by_reason[printable(tensor.reason)].push_back(tensor.tensor_index);
+  auto& list = json["ignored"] = nlohmann::ordered_json::array();
+  for (const auto& [reason, tensors] : by_reason) {
+    const std::string first = printable(file.tensors[tensors.front()].name);
+    report.lines.push_back(fmt::format("  ignored: {}{}: {}", first,
+                                       tensors.size() > 1 ? fmt::format(" and {} more", tensors.size() - 1) : "",
+                                       reason));
+    list.push_back({{"tensor", first}, {"count", tensors.size()}, {"reason", reason}});
+  }
+}
+
+void add_unknown(const RecognisedFile& file, ModelReport& report, nlohmann::ordered_json& json) {
+  constexpr size_t kShown = 8;
+  const std::vector<size_t>& unknown = file.recognition.unknown;
+  json["unknown_count"] = unknown.size();
+  auto& list = json["unknown"] = nlohmann::ordered_json::array();
+  std::vector<std::string> names;
+  for (const size_t tensor : unknown) {
+    if (names.size() == kShown) break;
+    names.push_back(printable(file.tensors[tensor].name));
+    list.push_back(names.back());
+  }
+  if (!names.empty())
+    report.lines.push_back(fmt::format("  unknown: {} tensor{}: {}{}", unknown.size(), unknown.size() == 1 ? "" : "s",
+                                       fmt::join(names, ", "), unknown.size() > names.size() ? ", ..." : ""));
+}
+
+void add_nearest(const RecognisedFile& file, ModelReport& report, nlohmann::ordered_json& json) {
+  if (file.recognition.nearest.empty()) return;
+  auto& list = json["nearest"] = nlohmann::ordered_json::array();
+  for (const Nearest& nearest : file.recognition.nearest) {
+    report.lines.push_back(fmt::format("  nearest: {} {}, but without {}", nearest.family->title,
+                                       title_of(nearest.role), fmt::join(nearest.missing, ", ")));
+    list.push_back({{"family", nearest.family->id},
+                    {"role", to_string(nearest.role)},
+                    {"prefix", printable(nearest.prefix)},
+                    {"missing", nearest.missing}});
+  }
+}
+
+/// "FILE: Stable Diffusion 1.x" and what is in it.
+nlohmann::ordered_json add_file(const RecognisedFile& file, ModelReport& report) {
+  const Component* main = file.recognition.main();
+  const std::string what = main ? fmt::format("{} ({})", family_text(*main), title_of(main->role))
+                                : std::string("no model that this version knows");
+  report.lines.push_back(fmt::format("{}: {}", printable(file.path.string()), what));
+  nlohmann::ordered_json json{{"path", printable(file.path.string())},
+                              {"format", file.format},
+                              {"tensors", file.tensors.size()},
+                              {"components", nlohmann::ordered_json::array()}};
+  for (const Component& component : file.recognition.components) {
+    add_component(component, report);
+    json["components"].push_back(component_json(component));
+  }
+  add_ignored(file, report, json);
+  add_unknown(file, report, json);
+  add_nearest(file, report, json);
+  json["markers"] = file.recognition.markers;
+  return json;
+}
+
+/// The component of that role, and the file it is in; the last file that has one counts, as on the command line.
+struct Found {
+  const RecognisedFile* file = nullptr;
+  const Component* component = nullptr;
+};
+
+Found find(std::span<const RecognisedFile> files, Role role) {
+  Found found;
+  for (const RecognisedFile& file : files)
+    if (const Component* component = file.recognition.find(role)) found = {&file, component};
+  return found;
+}
+
+/// The word after -m or --diffusion-model, and those of the other files.
+std::string command(std::span<const RecognisedFile> files, const Found& model, const std::vector<Role>& missing) {
+  const bool whole = model.file->recognition.components.size() > 1;
+  std::string text = fmt::format("gesso generate {} {}", whole ? "-m" : option_of(Role::kDiffusionModel),
+                                 shell_word(model.file->path));
+  for (const Role role : model.component->family->needs)
+    if (const Found part = find(files, role); part.file && part.file != model.file)
+      text += fmt::format(" {} {}", option_of(role), shell_word(part.file->path));
+  for (const Role role : missing) text += fmt::format(" {} FILE", option_of(role));
+  return text + " -p \"...\"";
+}
+
+void add_model(std::span<const RecognisedFile> files, ModelReport& report) {
+  const Found model = find(files, Role::kDiffusionModel);
+  if (!model.component) return;
+  const Family& family = *model.component->family;
+  std::vector<Role> missing;
+  for (const Role role : family.needs)
+    if (!find(files, role).component) missing.push_back(role);
+  auto& json = report.json["missing_components"] = nlohmann::ordered_json::array();
+  for (const Role role : missing) {
+    report.lines.push_back(fmt::format("missing: {}", title_of(role)));
+    json.push_back(to_string(role));
+  }
+  const auto runs = [&](Role role) {
+    const Found part = find(files, role);
+    return !part.component || (part.component->supported && part.component->complete.value_or(true));
+  };
+  const bool supported = runs(Role::kDiffusionModel) && std::ranges::all_of(family.needs, runs);
+  report.json["runnable"] = supported && missing.empty();
+  if (!supported) return;
+  const std::string text = command(files, model, missing);
+  report.lines.push_back("run it: " + text);
+  report.json["command"] = text;
+}
+
+}  // namespace
+
+std::string shell_word(const std::filesystem::path& path) {
+  std::string text = path.string();
+  if (text.starts_with('-')) text = "./" + text;
+  const auto plain = [](unsigned char c) {
+    return std::string_view("/._-+,@%=:").find(static_cast<char>(c)) != std::string_view::npos ||
+           (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c >= 0x80;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+ModelReport describe(std::span<const RecognisedFile> files) {
+  ModelReport report;
+  auto list = nlohmann::ordered_json::array();
+  for (const RecognisedFile& file : files) list.push_back(add_file(file, report));
+  report.json["files"] = std::move(list);
+  add_model(files, report);
+  return report;
+}
+
+}  // namespace gesso

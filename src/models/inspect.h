@@ -1,0 +1,34 @@
+#pragma once
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/recognise.h"
+
+namespace gesso {
+
+/// A model file that has been recognised.
+struct RecognisedFile {
+  std::filesystem::path path;
+  std::string_view format;  ///< "safetensors" ...
+  std::span<const TensorInfo> tensors;
+  Recognition recognition;
+};
+
+/// What model files are together, for a person and for programs.
+struct ModelReport {
+  std::vector<std::string> lines;  ///< of the text
+  nlohmann::ordered_json json;
+};
+
+/// Family and variant, components present and missing, sizes and types, what was ignored and what is unknown, and the
+/// command that runs the model, with FILE for each component that has to be given.
+ModelReport describe(std::span<const RecognisedFile> files);
+
+/// The path as a word of a POSIX shell, quoted where it has to be.
+std::string shell_word(const std::filesystem::path& path);
+
+}  // namespace gesso
