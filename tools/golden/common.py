@@ -8,13 +8,16 @@ Every random tensor is seeded by its own name, so adding a tensor changes no oth
 """
 
 import hashlib
+import importlib
+import importlib.util
+import json
 import pathlib
 import sys
 import types
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save as to_bytes
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
 GOLDEN = DATA / "golden"
@@ -66,6 +69,17 @@ def rename(state, rule, half=False):
     return renamed
 
 
+def in_fixed_order(file):
+    """The same safetensors file with sorted metadata, whose order the library leaves to chance."""
+    end = 8 + int.from_bytes(file[:8], "little")
+    header = json.loads(file[8:end])
+    if "__metadata__" in header:
+        header = {"__metadata__": dict(sorted(header.pop("__metadata__").items())), **header}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + file[end:]
+
+
 def save(path, weights, golden, metadata=None):
     """Writes model and golden tensors as one file; refuses values that would make a worthless test."""
     tensors = dict(weights)
@@ -75,18 +89,14 @@ def save(path, weights, golden, metadata=None):
         tensors[f"golden.{name}"] = tensor
     tensors = {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, str(path), {key: str(value) for key, value in (metadata or {}).items()})
+    path.write_bytes(in_fixed_order(to_bytes(tensors, {key: str(value) for key, value in (metadata or {}).items()})))
     print(f"{path.relative_to(DATA)}: {len(tensors)} tensors, {path.stat().st_size / 1e6:.2f} MB")
 
 
 def k_diffusion():
     """k-diffusion's `sampling` and `external` modules without its training half, whose imports are many."""
     if "k_diffusion" not in sys.modules:
-        import importlib.util
-
         package = types.ModuleType("k_diffusion")
         package.__path__ = list(importlib.util.find_spec("k_diffusion").submodule_search_locations)
         sys.modules["k_diffusion"] = package
-    import importlib
-
     return importlib.import_module("k_diffusion.sampling"), importlib.import_module("k_diffusion.external")

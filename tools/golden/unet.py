@@ -47,7 +47,7 @@ def make_unet(channels, context, attention, in_channels=4, half=True, seed=None,
     return randomise(model, seed, half)
 
 
-def sd1(channels=(8, 16, 24, 24), context=24, in_channels=4, seed="unet_sd1"):
+def sd1(channels=(8, 16, 16, 24), context=24, in_channels=4, seed="unet_sd1"):
     # What diffusers calls attention_head_dim is a number of heads.
     return make_unet(channels, context, (1, 1, 1, 0), in_channels, seed=seed, attention_head_dim=2)
 
@@ -63,7 +63,7 @@ def sd2(channels=(8, 16, 16, 16), context=24, head=8, seed="unet_sd2"):
     )
 
 
-def sdxl(channels=(8, 16, 24), context=40, pooled=24, head=8, seed="unet_sdxl"):
+def sdxl(channels=(8, 16, 16), context=32, pooled=24, head=8, seed="unet_sdxl"):
     return make_unet(
         channels,
         context,
