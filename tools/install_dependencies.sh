@@ -28,10 +28,10 @@ if [[ ${ID:-} == ubuntu ]]; then
   done
 fi
 
-installed=" $(dpkg-query -W -f='${db:Status-Abbrev}${Package} ' "${wanted[@]}" 2>/dev/null | sed 's/ii  */ /g' || true) "
+installed=$(dpkg-query -W -f='${Package}=${db:Status-Status};' "${wanted[@]}" 2>/dev/null || true)
 missing=()
 for package in "${wanted[@]}"; do
-  [[ $installed == *" $package "* ]] || missing+=("$package")
+  [[ ";$installed" == *";$package=installed;"* ]] || missing+=("$package")
 done
 [[ ${#missing[@]} -eq 0 ]] && exit 0
 
