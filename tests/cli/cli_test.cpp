@@ -1,0 +1,321 @@
+// Runs the program, built around the fake engine, as a user would.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Ended {
+  int code;
+  std::string out, err;
+};
+
+class CommandLine : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder = fs::temp_directory_path() / ("gesso cli é模 " + std::to_string(::getpid()));
+    fs::remove_all(folder);
+    fs::create_directories(folder / "models");
+    std::ofstream(folder / "models/demo.safetensors") << "demo";
+    environment = {"PATH=/usr/bin:/bin", "GESSO_DEMO_MODEL=" + (folder / "models/demo.safetensors").string(),
+                   "TERM=dumb"};
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  /// Starts the program in the test's folder; its output goes to files there.
+  pid_t start(const std::vector<std::string>& arguments) {
+    std::vector<char*> argv = {const_cast<char*>("gesso")}, envp;
+    for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    for (const auto& entry : environment) envp.push_back(const_cast<char*>(entry.c_str()));
+    argv.push_back(nullptr);
+    envp.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, ".stdout", O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    posix_spawn_file_actions_addopen(&actions, 2, ".stderr", O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    pid_t process = -1;
+    EXPECT_EQ(posix_spawn(&process, GESSO_FAKE_CLI, &actions, nullptr, argv.data(), envp.data()), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    return process;
+  }
+
+  Ended wait(pid_t process) {
+    int status = 0;
+    ::waitpid(process, &status, 0);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    return {code, contents(folder / ".stdout"), contents(folder / ".stderr")};
+  }
+
+  Ended gesso(const std::vector<std::string>& arguments) { return wait(start(arguments)); }
+
+  /// The request that --dry-run of these arguments makes, as the fake engine resolved it.
+  nlohmann::json recipe_of(const std::string& picture) {
+    const std::string bytes = contents(folder / picture);
+    const size_t begin = bytes.find("{\"model\"");
+    return nlohmann::json::parse(bytes.substr(begin, bytes.find('}', begin) + 1 - begin), nullptr, false);
+  }
+
+  /// Expects a one-line refusal with exit code 2 that contains the text.
+  void expect_usage(const std::vector<std::string>& arguments, const std::string& text) {
+    const Ended ended = gesso(arguments);
+    EXPECT_EQ(ended.code, 2) << ended.err;
+    EXPECT_THAT(ended.err, AllOf(StartsWith("gesso: "), HasSubstr(text)));
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+    EXPECT_EQ(ended.out, "");
+    EXPECT_EQ(pictures(), 0);
+  }
+
+  int64_t pictures() {
+    int64_t count = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
+      count += entry.is_regular_file() && entry.path().extension() != ".safetensors" &&
+               entry.path().filename() != ".stdout" && entry.path().filename() != ".stderr";
+    return count;
+  }
+
+  fs::path folder;
+  std::vector<std::string> environment;
+};
+
+TEST_F(CommandLine, PaintsWithTheDemoModel) {
+  const Ended ended = gesso({"-p", "a red house", "-o", "new/folder/out.png"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "new/folder/out.png\n");
+  EXPECT_EQ(recipe_of("new/folder/out.png")["model"], "demo.safetensors");
+  EXPECT_EQ(contents(folder / "new/folder/out.png").find(folder.string()), std::string::npos);
+  EXPECT_EQ(pictures(), 1);
+}
+
+TEST_F(CommandLine, TheFieldsCommandLineWorksUnchanged) {
+  const Ended ended = gesso({"generate",
+                             "-M",
+                             "img_gen",
+                             "-m",
+                             "x.safetensors",
+                             "-p",
+                             "a",
+                             "-n",
+                             "b",
+                             "-W",
+                             "128",
+                             "-H",
+                             "64",
+                             "--steps",
+                             "3",
+                             "--cfg-scale",
+                             "7.5",
+                             "-s",
+                             "7",
+                             "-b",
+                             "2",
+                             "--rng",
+                             "cpu",
+                             "--sampling-method",
+                             "euler_a",
+                             "--scheduler",
+                             "karras",
+                             "--clip-skip",
+                             "-1",
+                             "--diffusion-fa",
+                             "--mmap",
+                             "--vae-on-cpu",
+                             "--color",
+                             "-t",
+                             "-1",
+                             "--lora-model-dir",
+                             ".",
+                             "--guidance",
+                             "3.5",
+                             "-o",
+                             "out.png"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "out_0001.png\nout_0002.png\n");
+  const auto recipe = recipe_of("out_0002.png");
+  EXPECT_EQ(recipe["model"], "x.safetensors");
+  EXPECT_EQ(recipe["width"], 128);
+  EXPECT_EQ(recipe["height"], 64);
+  EXPECT_EQ(recipe["steps"], 3);
+  EXPECT_EQ(recipe["cfg_scale"], 7.5);
+  EXPECT_EQ(recipe["seed"], 8);
+  EXPECT_EQ(recipe["rng"], "cpu");
+  EXPECT_EQ(recipe["sampling_method"], "euler_a");
+  EXPECT_EQ(recipe["scheduler"], "karras");
+  EXPECT_FALSE(recipe.contains("clip_skip"));
+}
+
+TEST_F(CommandLine, PromptsArriveAsTheyWereTyped) {
+  for (const std::string prompt :
+       {"[cat]", "(cat:1.2), {dog}", "--steps", "-5", "a=b", "\"quoted\" 'text'", "%d {} \\n", " lead", "猫 é 😀"}) {
+    const Ended ended = gesso({"-p", prompt, "-o", "out.webp"});
+    ASSERT_EQ(ended.code, 0) << prompt << ended.err;
+    gesso({"--from-image", "out.webp", "-o", "again.webp"});
+    EXPECT_EQ(contents(folder / "out.webp"), contents(folder / "again.webp")) << prompt;
+    gesso({"-p", prompt, "-o", "out.png"});
+    EXPECT_EQ(recipe_of("out.png").value("prompt", ""), prompt.find('}') == prompt.npos ? prompt : "") << prompt;
+  }
+}
+
+TEST_F(CommandLine, FromImageRepeatsThePictureByteForByte) {
+  ASSERT_EQ(gesso({"-p", "a cat", "-s", "-1", "-b", "2", "--steps", "5", "-o", "a.png"}).code, 0);
+  const Ended ended = gesso({"--from-image", "a_0002.png", "-o", "b.png"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(contents(folder / "a_0002.png"), contents(folder / "b.png"));
+  ASSERT_EQ(gesso({"--from-image", "b.png", "--steps", "6", "-o", "c.png"}).code, 0);
+  EXPECT_EQ(recipe_of("c.png")["steps"], 6);
+  EXPECT_EQ(recipe_of("c.png")["seed"], recipe_of("b.png")["seed"]);
+}
+
+TEST_F(CommandLine, FromImageFindsItsModel) {
+  std::ofstream(folder / "models/own.safetensors") << "own";
+  ASSERT_EQ(gesso({"-m", "models/own.safetensors", "-p", "a", "-o", "a.png"}).code, 0);
+  const Ended missing = gesso({"--from-image", "a.png", "-o", "b.png"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("own.safetensors"), HasSubstr("--model")));
+  EXPECT_EQ(gesso({"--from-image", "a.png", "-m", "models/own.safetensors", "-o", "b.png"}).code, 0);
+  environment.push_back("GESSO_MODELS=/none:" + (folder / "models").string());
+  EXPECT_EQ(gesso({"--from-image", "a.png", "-o", "b.png"}).code, 0);
+}
+
+TEST_F(CommandLine, MistakesAreRefusedInOneLine) {
+  const std::vector<std::string> base = {"-p", "a", "-o", "out.png"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), base.begin(), base.end());
+    return more;
+  };
+  expect_usage(with({"--steps", "0"}), "steps: wanted a whole number from 1 to 10000, found 0");
+  expect_usage(with({"--steps", "abc"}), "found \"abc\"");
+  expect_usage(with({"--cfg-scale", "nan"}), "cfg_scale: wanted a number");
+  expect_usage(with({"--cfg-scale", "7,5"}), "cfg_scale: wanted a number");
+  expect_usage(with({"-W", "513"}), "512 and 520");
+  expect_usage(with({"-W", "99999999999999999999"}), "width");
+  expect_usage(with({"--stepz", "3"}), "did you mean --steps?");
+  expect_usage(with({"red", "house"}), "quotes");
+  expect_usage(with({"--steps"}), "--steps");
+  expect_usage(with({"-n", "\xFF"}), "UTF-8");
+  expect_usage(with({"--quality", "101"}), "1 to 100");
+  expect_usage({"-o", "out.png"}, "prompt: missing");
+  expect_usage({"-p", "", "-o", "out.png"}, "not blank");
+  expect_usage({"-p", "a", "-o", "out.bmp"}, "out.bmp");
+  expect_usage({"-p", "a", "-o", "models"}, "models");
+  expect_usage({"paint"}, "unknown command 'paint'");
+}
+
+TEST_F(CommandLine, MissingFeaturesAreRefusedUnlessTheyAskForNothing) {
+  expect_usage({"-p", "a", "-i", "in.png"}, "--init-img: not supported yet");
+  expect_usage({"-p", "a", "--hires"}, "not supported yet");
+  expect_usage({"-p", "a", "-M", "vid_gen"}, "not supported yet");
+  expect_usage({"-p", "a <lora:x:1>"}, "");
+  for (const char* command : {"serve", "bench", "convert", "upscale"}) expect_usage({command}, "not supported yet");
+  EXPECT_EQ(gesso({"-p", "a", "--slg-scale", "0", "--video-frames", "1", "--preview", "none", "-o", "o.png"}).code, 0);
+}
+
+TEST_F(CommandLine, PromptsFromFiles) {
+  std::ofstream(folder / "p.txt") << "\xEF\xBB\xBFtwo\nlines\n";
+  ASSERT_EQ(gesso({"--prompt-file", "p.txt", "-o", "a.png"}).code, 0);
+  EXPECT_EQ(recipe_of("a.png")["prompt"], "two\nlines");
+  EXPECT_EQ(gesso({"--prompt-file", "none.txt"}).code, 1);
+  EXPECT_EQ(gesso({"--prompt-file", "."}).code, 1);
+  EXPECT_EQ(gesso({"--prompt-file", "p.txt", "-p", "a"}).code, 2);
+}
+
+TEST_F(CommandLine, NumberedPicturesReplaceNothing) {
+  std::ofstream(folder / "a_0001.png") << "mine";
+  const Ended ended = gesso({"-p", "a", "-b", "2", "-o", "a.png"});
+  EXPECT_EQ(ended.out, "a_0002.png\na_0003.png\n");
+  EXPECT_EQ(contents(folder / "a_0001.png"), "mine");
+  EXPECT_EQ(gesso({"-p", "a", "-o", "b%03d.png"}).out, "b000.png\n");
+  EXPECT_EQ(gesso({"-p", "a", "-o", "b%03d.png", "--output-begin-idx", "5"}).out, "b005.png\n");
+  EXPECT_EQ(gesso({"-p", "a"}).out, "output.png\n");
+  EXPECT_THAT(gesso({"-p", "a"}).out, AllOf(StartsWith("output_"), Not(HasSubstr("output.png"))));
+}
+
+TEST_F(CommandLine, FailuresExitWithOne) {
+  const Ended ended = gesso({"-p", "fail numeric the decoder gave NaN", "-o", "out.png"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("gesso: the decoder gave NaN\n"));
+  EXPECT_EQ(pictures(), 0);
+}
+
+TEST_F(CommandLine, ProgressIsPlainLinesWithoutATerminal) {
+  const Ended ended = gesso({"-p", "a", "--steps", "50", "-o", "out.png"});
+  EXPECT_THAT(ended.err,
+              AllOf(HasSubstr("denoise 50/50  0.50 s/step\n"), Not(HasSubstr("\r")), Not(HasSubstr("message"))));
+  EXPECT_LT(std::count(ended.err.begin(), ended.err.end(), '\n'), 10);
+  EXPECT_THAT(gesso({"-p", "a", "-v", "--mmap", "-o", "out.png"}).err,
+              AllOf(HasSubstr("a message"), HasSubstr("mapped")));
+}
+
+TEST_F(CommandLine, InterruptStopsWithinAStepAndLeavesNothing) {
+  environment.push_back("GESSO_FAKE_STEP_MS=50");
+  const pid_t process = start({"-p", "a", "--steps", "10000", "-o", "out.png"});
+  for (int i = 0; i < 200 && contents(folder / ".stderr").find("denoise") == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(process, SIGINT);
+  const Ended ended = wait(process);
+  EXPECT_EQ(ended.code, 130);
+  EXPECT_THAT(ended.err, HasSubstr("gesso: cancelled\n"));
+  EXPECT_EQ(pictures(), 0);
+}
+
+TEST_F(CommandLine, ASecondInterruptEndsTheProgramAtOnce) {
+  environment.push_back("GESSO_FAKE_STEP_MS=600000");
+  const pid_t process = start({"-p", "a", "-o", "out.png"});
+  for (int i = 0; i < 200 && contents(folder / ".stderr").find("denoise") == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(process, SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // signals of one kind are not queued
+  ::kill(process, SIGINT);
+  EXPECT_EQ(wait(process).code, 130);
+  EXPECT_EQ(pictures(), 0);
+}
+
+TEST_F(CommandLine, OtherCommands) {
+  EXPECT_EQ(gesso({"--dry-run", "-p", "a", "--steps", "9"}).out, "9 steps\n");
+  EXPECT_EQ(pictures(), 0);
+  EXPECT_EQ(gesso({"inspect", "models/demo.safetensors"}).out, "a fake\n");
+  EXPECT_THAT(gesso({"inspect", "--json", "models/demo.safetensors"}).out, HasSubstr("\"family\": \"fake\""));
+  EXPECT_EQ(gesso({"inspect"}).code, 2);
+  EXPECT_EQ(gesso({"inspect", "none"}).code, 1);
+  EXPECT_TRUE(nlohmann::json::parse(gesso({"schema"}).out).contains("properties"));
+  EXPECT_THAT(gesso({"version"}).out, StartsWith("gesso "));
+  EXPECT_EQ(gesso({"version"}).out, gesso({"--version"}).out);
+}
+
+TEST_F(CommandLine, HelpIsShortFirstAndThenComplete) {
+  const std::string help = gesso({"--help"}).out, all = gesso({"generate", "--help-all"}).out;
+  EXPECT_LE(std::count(help.begin(), help.end(), '\n'), 24);
+  for (const char* name : {"--prompt", "--steps", "--cfg-scale", "--output", "--help-all"}) {
+    EXPECT_THAT(help, HasSubstr(name));
+    EXPECT_THAT(all, HasSubstr(name));
+  }
+  for (const char* name : {"--clip_g", "karras", "1 to 10000", "--init-img", "--mmap", "GESSO_DEMO_MODEL"})
+    EXPECT_THAT(all, HasSubstr(name));
+  EXPECT_EQ(gesso({}).out, help);
+  EXPECT_EQ(gesso({"help", "all"}).out, all);
+}
+
+}  // namespace
