@@ -2,6 +2,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/latent_diffusion.h"
 #include "models/names/names.h"
 #include "models/names/network.h"
 
@@ -69,6 +70,8 @@ struct Family {
   std::vector<Role> needs = {};
   /// In order: the first kind that fits counts.
   std::vector<Kind> kinds = {};
+  /// Builds the model from the diffusion model and what it needs, each under to_string(role); null: not built yet.
+  std::unique_ptr<LatentDiffusion> (*make)(Components components) = nullptr;
   /// How metadata of adapters call the family (beginnings, lower case): "sd_v1", "stable-diffusion-v1".
   std::vector<std::string_view> metadata_names = {};
 };

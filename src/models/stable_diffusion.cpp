@@ -132,12 +132,12 @@ void StableDiffusion::read_denoising() {
       denoising_.prediction = type->starts_with('v') ? "v" : "eps";
       return;
     }
-  if (unet.has("v_pred")) denoising_.prediction = "v";
-  denoising_.zero_terminal_snr = unet.has("ztsnr");
+  if (unet.metadata("marker.v_pred")) denoising_.prediction = "v";
+  denoising_.zero_terminal_snr = unet.metadata("marker.ztsnr").has_value();
   // Nothing in an SD 2.x file says whether it predicts noise or velocity. The spread of this bias tells the 768-pixel v
   // models from the 512-pixel ones (ComfyUI's supported_models.py); 0.09 lies between what the two have.
   const char* bias = "output_blocks.11.1.transformer_blocks.0.norm1.bias";
-  if (const auto shape = unet.shape(bias); shape && traits_.encoders.front().role == std::string_view("clip_h")) {
+  if (const auto shape = unet.shape(bias); shape && traits_.velocity_by_spread) {
     const std::vector<float> values = unet.get(bias, *shape)->values();
     const double n = static_cast<double>(values.size());
     const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;

@@ -151,8 +151,8 @@ LoadedModel load_model(const Request& request) {
 
   LoadedModel loaded{&family, main.component->variant, main.file->file->path().stem().string(), nullptr, {}};
   Components components;
-  components.emplace(to_string(Role::kDiffusionModel), bind(main));
-  for (const Role role : family.needs) components.emplace(to_string(role), bind(chosen.at(role)));
+  components.emplace(std::string(to_string(Role::kDiffusionModel)), bind(main));
+  for (const Role role : family.needs) components.emplace(std::string(to_string(role)), bind(chosen.at(role)));
   loaded.model = family.make(std::move(components));
   report_unknown(files, loaded.messages);
   if (const auto unused = loaded.model->denoiser_weights().unused(); !unused.empty())

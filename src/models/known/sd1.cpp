@@ -1,5 +1,6 @@
 #include "models/known/known.h"
 #include "models/names/unet.h"
+#include "models/stable_diffusion.h"
 
 namespace gesso {
 namespace {
@@ -19,6 +20,13 @@ Kind unet() {
                        {"without middle block", {}, {"middle_block.0.in_layers.0.weight"}, false},
                        {"without middle attention", {}, {"middle_block.1.norm.weight"}, false}},
           .supported = true};
+}
+
+std::unique_ptr<LatentDiffusion> make(Components components) {
+  return make_stable_diffusion(std::move(components),
+                               {.encoders = {{.role = "clip_l", .quick_gelu = true, .pad = ClipTokenizer::kEos}},
+                                .fixed_heads = 8,
+                                .defaults = {.width = 512, .height = 512}});
 }
 
 }  // namespace
@@ -72,6 +80,7 @@ const Family& sd1_family() {
                        {"te:#", {kAny, 768}}},
                .owns = {"<s#>"}},
           },
+      .make = make,
       .metadata_names = {"sd_v1", "sd1", "stable-diffusion-v1"},
   };
   return family;

@@ -1,5 +1,6 @@
 #include "models/known/known.h"
 #include "models/names/unet.h"
+#include "models/stable_diffusion.h"
 
 namespace gesso {
 namespace {
@@ -33,6 +34,12 @@ Kind unclip() {
           .variants = {{"unCLIP"}}};
 }
 
+std::unique_ptr<LatentDiffusion> make(Components components) {
+  return make_stable_diffusion(std::move(components), {.encoders = {{.role = "clip_h"}},
+                                                       .velocity_by_spread = true,
+                                                       .defaults = {.width = 512, .height = 512, .clip_skip = 2}});
+}
+
 }  // namespace
 
 const Family& sd2_family() {
@@ -61,6 +68,7 @@ const Family& sd2_family() {
                        {"input_blocks_#_#_transformer_blocks_#_attn2_to_k", {kAny, 1024}},
                        {"te:text_model_encoder_layers_#_self_attn_q_proj", {kAny, 1024}}}},
           },
+      .make = make,
       .metadata_names = {"sd_v2", "sd2", "stable-diffusion-v2"},
   };
   return family;

@@ -1,5 +1,6 @@
 #include "models/known/known.h"
 #include "models/names/unet.h"
+#include "models/stable_diffusion.h"
 
 namespace gesso {
 namespace {
@@ -23,6 +24,16 @@ Kind unet() {
                        {"inpainting", {{kFirst, {kAny, 9, kAny, kAny}}}, {}, false},
                        {"instruct-pix2pix", {{kFirst, {kAny, 8, kAny, kAny}}}, {}, false}},
           .supported = true};
+}
+
+std::unique_ptr<LatentDiffusion> make(Components components) {
+  return make_stable_diffusion(
+      std::move(components),
+      {.encoders = {{.role = "clip_l", .quick_gelu = true, .final_norm = false, .pad = ClipTokenizer::kEos},
+                    {.role = "clip_g", .final_norm = false, .heads_key = "clip_g_heads"}},
+       .size_conditioning = true,
+       .latent_factor = 0.13025f,
+       .defaults = {.width = 1024, .height = 1024, .clip_skip = 2}});
 }
 
 }  // namespace
@@ -59,6 +70,7 @@ const Family& sdxl_family() {
                        {"input_blocks_#_#_transformer_blocks_+_attn#_to_q"},
                        {"te2:text_model_encoder_layers_#_self_attn_q_proj", {kAny, 1280}}}},
           },
+      .make = make,
       .metadata_names = {"sdxl", "stable-diffusion-xl"},
   };
   return family;
