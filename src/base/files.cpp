@@ -43,6 +43,17 @@ size_t open_size(const Descriptor& file, const std::filesystem::path& path) {
   return static_cast<size_t>(info.st_size);
 }
 
+/// For file systems without hard links (exFAT, as on USB sticks): creating the target decides who owns the name.
+bool rename_into_new(const std::filesystem::path& from, const std::filesystem::path& target) {
+  const Descriptor claim(::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (claim.get() < 0) return false;
+  if (::rename(from.c_str(), target.c_str()) == 0) return true;
+  const int error = errno;
+  ::unlink(target.c_str());
+  errno = error;
+  return false;
+}
+
 }  // namespace
 
 std::string quoted(const std::filesystem::path& path) {
@@ -130,9 +141,10 @@ void AtomicFile::commit(bool replace) {
       fail(ErrorCode::kIo, "cannot write {}: {}", quoted(target_), std::strerror(errno));
   } else {
     // link() fails when the target exists, where rename() would replace it
-    if (::link(temporary_.c_str(), target_.c_str()) != 0)
+    if (::link(temporary_.c_str(), target_.c_str()) == 0)
+      ::unlink(temporary_.c_str());
+    else if (errno == EEXIST || !rename_into_new(temporary_, target_))
       fail(ErrorCode::kIo, "cannot write {}: {}", quoted(target_), std::strerror(errno));
-    ::unlink(temporary_.c_str());
   }
   ::close(fd_);
   fd_ = -1;
