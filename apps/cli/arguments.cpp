@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <deque>
+#include <functional>
 #include <numeric>
 
 #include "compatibility.h"

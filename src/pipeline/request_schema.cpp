@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "pipeline/request.h"
 #include "pipeline/request_fields.h"
 

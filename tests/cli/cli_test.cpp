@@ -1,4 +1,5 @@
 // Runs the program, built around the fake engine, as a user would.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -6,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -228,7 +230,9 @@ TEST_F(CommandLine, MissingFeaturesAreRefusedUnlessTheyAskForNothing) {
   expect_usage({"-p", "a", "-i", "in.png"}, "--init-img: not supported yet");
   expect_usage({"-p", "a", "--hires"}, "not supported yet");
   expect_usage({"-p", "a", "-M", "vid_gen"}, "not supported yet");
-  expect_usage({"-p", "a <lora:x:1>"}, "");
+  const Ended lora = gesso({"-p", "a <lora:x:1>"});
+  EXPECT_EQ(lora.code, 1);
+  EXPECT_THAT(lora.err, HasSubstr("<lora:...> is not supported yet"));
   for (const char* command : {"serve", "bench", "convert", "upscale"}) expect_usage({command}, "not supported yet");
   EXPECT_EQ(gesso({"-p", "a", "--slg-scale", "0", "--video-frames", "1", "--preview", "none", "-o", "o.png"}).code, 0);
 }
