@@ -1,5 +1,5 @@
-// Throughput of the CPU's own kernels, beside the machine's f32 multiply-add peak measured in the same run: the ratio
-// of the two means something on a busy machine too.
+// Throughput of the CPU's own kernels, per second of processor time and so per core, beside the f32 multiply-add peak
+// measured in the same run: the ratio of the two means something on a busy machine too.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels_bench.cpp"
 #include <benchmark/benchmark.h>
@@ -85,7 +85,7 @@ void peak(benchmark::State& state) {
     });
   set_rate(state, "flops", static_cast<double>(flops * thread_count()));
 }
-BENCHMARK(peak)->UseRealTime();
+BENCHMARK(peak)->MeasureProcessCPUTime();
 
 void attention(benchmark::State& state) {
   const auto dtype = static_cast<DType>(state.range(0));
@@ -109,7 +109,7 @@ BENCHMARK(attention)
     ->Args({kF32, 160, 8, 256, 256})
     ->Args({kF32, 40, 8, 4096, 77})
     ->Args({kF32, 64, 12, 77, 77})
-    ->UseRealTime();
+    ->MeasureProcessCPUTime();
 
 void group_norm(benchmark::State& state) {
   const auto dtype = static_cast<DType>(state.range(0));
@@ -127,7 +127,7 @@ BENCHMARK(group_norm)
     ->Args({kBF16, 64, 320, 2, 1})
     ->Args({kF32, 16, 1280, 2, 1})
     ->Args({kF32, 512, 128, 1, 1})
-    ->UseRealTime();
+    ->MeasureProcessCPUTime();
 
 void layer_norm(benchmark::State& state) {
   const auto dtype = static_cast<DType>(state.range(0));
@@ -141,7 +141,7 @@ BENCHMARK(layer_norm)
     ->Args({kF32, 320})
     ->Args({kBF16, 320})
     ->Args({kF32, 1280})
-    ->UseRealTime();
+    ->MeasureProcessCPUTime();
 
 void activate(benchmark::State& state) {
   const Tensor x = filled({2, 4096, 1280}, static_cast<DType>(state.range(0)));
@@ -149,7 +149,7 @@ void activate(benchmark::State& state) {
   for (auto _ : state) cpu::activate(x, static_cast<Activation>(state.range(1)), y);
   set_rate(state, "bytes", static_cast<double>(2 * x.bytes()));
 }
-BENCHMARK(activate)->ArgNames({"type", "activation"})->ArgsProduct({{kF32, kBF16}, {1, 2, 3}})->UseRealTime();
+BENCHMARK(activate)->ArgNames({"type", "activation"})->ArgsProduct({{kF32, kBF16}, {1, 2, 3}})->MeasureProcessCPUTime();
 
 void geglu(benchmark::State& state) {
   const Tensor x = filled({2, 4096, 2560}, static_cast<DType>(state.range(0)));
@@ -157,7 +157,7 @@ void geglu(benchmark::State& state) {
   for (auto _ : state) cpu::geglu(x, y);
   set_rate(state, "bytes", static_cast<double>(x.bytes() + y.bytes()));
 }
-BENCHMARK(geglu)->ArgName("type")->Arg(kF32)->Arg(kBF16)->UseRealTime();
+BENCHMARK(geglu)->ArgName("type")->Arg(kF32)->Arg(kBF16)->MeasureProcessCPUTime();
 
 void to_channels_last(benchmark::State& state) {
   const Tensor x = filled({1, state.range(0), 512, 512}, DType::kF32);
@@ -165,7 +165,7 @@ void to_channels_last(benchmark::State& state) {
   for (auto _ : state) cpu::to_channels_last(x, y);
   set_rate(state, "bytes", static_cast<double>(2 * x.bytes()));
 }
-BENCHMARK(to_channels_last)->ArgName("c")->Arg(3)->Arg(128)->UseRealTime();
+BENCHMARK(to_channels_last)->ArgName("c")->Arg(3)->Arg(128)->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace gesso

@@ -83,28 +83,29 @@ HWY_INLINE V exp2_fraction(V f) {
   return hn::MulAdd(p, f, set(1.0f));
 }
 
-// p 2^n by adding to the exponent; p in [0.7, 1.42], n in [-127, 127]. 2^-127 itself comes out as 0.
-template <class VI>
-HWY_INLINE V scale_by_exp2(V p, VI n) {
-  return hn::BitCast(F32(), hn::Add(hn::BitCast(I32(), p), hn::ShiftLeft<23>(n)));
+// Adding this to x, |x| <= 127, rounds x to the integer n and leaves n + 127, the exponent of 2^n, in the low bits.
+constexpr float kRounder = 0x1.8p23f + 127.f;
+HWY_INLINE V exp2_of_rounded(V x_plus_rounder) {
+  return hn::BitCast(F32(), hn::ShiftLeft<23>(hn::BitCast(U32(), x_plus_rounder)));
 }
 
-// 2^x for x <= 0 to 3e-7; 0 below -127; NaN for NaN. For softmax, where x is a score less the largest.
+// 2^x for x <= 0 to 3e-7; 0 below -126.5; NaN for NaN. For softmax, where x is a score less the largest.
 HWY_INLINE V exp2_nonpositive(V x) {
   x = at_least(x, -127.f);
-  const auto n = hn::NearestInt(x);
-  return scale_by_exp2(exp2_fraction(hn::Sub(x, hn::ConvertTo(F32(), n))), n);
+  const V rounded = hn::Add(x, set(kRounder));
+  const V fraction = hn::Sub(x, hn::Sub(rounded, set(kRounder)));
+  return hn::Mul(exp2_fraction(fraction), exp2_of_rounded(rounded));
 }
 
 // e^x to 3e-7 for |x| <= 87; clamped to that range beyond, so that 1 + exp(x) and its reciprocal stay normal.
 HWY_INLINE V exp_clamped(V x) {
   x = hn::Min(set(87.f), at_least(x, -87.f));
-  const auto n = hn::NearestInt(hn::Mul(x, set(1.44269504f)));
-  const V whole = hn::ConvertTo(F32(), n);
+  const V rounded = hn::MulAdd(x, set(1.44269504f), set(kRounder));
+  const V whole = hn::Sub(rounded, set(kRounder));
   // x - n ln 2 in two steps keeps the bits that x log2(e) would lose for large x.
   V r = hn::NegMulAdd(whole, set(0.693359375f), x);
   r = hn::NegMulAdd(whole, set(-2.12194440e-4f), r);
-  return scale_by_exp2(exp2_fraction(hn::Mul(r, set(1.44269504f))), n);
+  return hn::Mul(exp2_fraction(hn::Mul(r, set(1.44269504f))), exp2_of_rounded(rounded));
 }
 
 // 1 / x to 3e-7 for normal x whose reciprocal is normal.
