@@ -1,0 +1,156 @@
+// Whole runs, from prompt to picture, against diffusers and k-diffusion on tiny models of the families.
+#include "base/threads.h"
+#include "device/cpu/cpu_device.h"
+#include "pipeline/model_files.h"
+#include "pipeline/stages.h"
+#include "support/golden.h"
+
+namespace gesso {
+namespace {
+
+std::string data(const std::string& name) {
+  return std::string(GESSO_TEST_DATA "/") + name;
+}
+
+/// CFG 7 on random weights amplifies the rounding of every step; the reference in f32 differs from itself in f64 by up
+/// to 1e-4 here (tools/golden/pipelines.py), and so may we from it.
+constexpr double kRunBound = 2e-4;
+
+struct Run : testing::Test {
+  CpuDevice cpu;
+  EventSink ignore = [](const Event&) {};
+
+  /// The request that the golden's metadata describes.
+  Request request(const Golden& golden, const std::string& model) {
+    const auto& meta = golden.file->metadata();
+    Request r;
+    r.model = model;
+    r.prompt = meta.at("golden.prompt");
+    r.negative_prompt = meta.at("golden.negative_prompt");
+    r.width = std::stoi(meta.at("golden.width"));
+    r.height = std::stoi(meta.at("golden.height"));
+    r.steps = std::stoi(meta.at("golden.steps"));
+    r.cfg_scale = std::stod(meta.at("golden.cfg"));
+    r.seed = std::stoi(meta.at("golden.seed"));
+    r.sampling_method = "euler";
+    r.scheduler = "discrete";
+    r.rng = "cpu";
+    return r;
+  }
+
+  void expect_picture(const std::string& name, const std::string& model) {
+    const Golden golden(name);
+    Request r = request(golden, model);
+    const LoadedModel loaded = load_model(r);
+    r.prediction = loaded.model->denoising().prediction;
+    r.clip_skip = loaded.model->defaults().clip_skip;
+    const Work work{*loaded.model, cpu, r, DType::kF32, ignore};
+
+    const TextStates text = encode_text(work);
+    EXPECT_LT(relative_error(text.cond.context, golden.tensor(cpu, "txt2img.cond")), kF32Bound);
+    EXPECT_LT(relative_error(text.uncond.context, golden.tensor(cpu, "txt2img.uncond")), kF32Bound);
+    if (golden.has("txt2img.y")) {
+      EXPECT_LT(relative_error(text.cond.vector, golden.tensor(cpu, "txt2img.y")), kF32Bound);
+    }
+
+    const Latent latent = denoise(work, text, r.seed);
+    const Tensor steps = golden.tensor(cpu, "txt2img.steps");
+    const Tensor last = steps.slice(steps.dim(0) - 1, steps.dim(0));
+    const Tensor actual = from_values(cpu, latent.values, last.shape());
+    EXPECT_LT(relative_error(actual, last), kRunBound);
+
+    const std::vector<uint8_t> pixels = decode(work, latent);
+    const Tensor image = to_channels_last(golden.tensor(cpu, "txt2img.image").reshape({1, 3, *r.height, *r.width}));
+    const std::vector<float> expected = to_values(image);
+    ASSERT_EQ(pixels.size(), expected.size());
+    for (size_t i = 0; i < pixels.size(); ++i)
+      EXPECT_NEAR(pixels[i], std::clamp(expected[i] * 127.5f + 127.5f, 0.f, 255.f), 0.6) << "byte " << i;
+  }
+};
+
+TEST_F(Run, StableDiffusion1) {
+  expect_picture("tiny_sd1", data("golden/tiny_sd1.safetensors"));
+}
+TEST_F(Run, StableDiffusion2WithVelocity) {
+  expect_picture("tiny_sd2", data("golden/tiny_sd2.safetensors"));
+}
+TEST_F(Run, StableDiffusionXl) {
+  expect_picture("tiny_sdxl", data("golden/tiny_sdxl.safetensors"));
+}
+TEST_F(Run, DiffusersFolderGivesTheSamePicture) {
+  expect_picture("tiny_sd1", data("diffusers_tiny"));
+}
+
+TEST_F(Run, EngineRepeatsAndBatchesByteForByte) {
+  const auto engine = make_engine({});
+  Request r = request(Golden("tiny_sd1"), data("golden/tiny_sd1.safetensors"));
+  r.batch_count = 3;
+  r.threads = 2;
+  const GenerateResult batch = engine->generate(r, ignore, {});
+  ASSERT_EQ(batch.pictures.size(), 3u);
+  r.batch_count = 1;
+  r.threads = 1;
+  for (int k = 0; k < 3; ++k) {
+    r.seed = batch.resolved.seed + k;
+    const GenerateResult one = engine->generate(r, ignore, {});
+    EXPECT_EQ(one.pictures[0].pixels, batch.pictures[static_cast<size_t>(k)].pixels) << "picture " << k;
+    EXPECT_EQ(batch.pictures[static_cast<size_t>(k)].seed, r.seed);
+  }
+  EXPECT_NE(batch.pictures[0].pixels, batch.pictures[1].pixels);
+}
+
+TEST_F(Run, EveryResidencyPaintsTheSamePicture) {
+  const auto engine = make_engine({});
+  Request r = request(Golden("tiny_sd1"), data("golden/tiny_sd1.safetensors"));
+  const auto resident = engine->generate(r, ignore, {}).pictures[0].pixels;
+  const auto whole = engine->plan(r).json;
+  EXPECT_EQ(whole["residency"], "resident");
+  std::set<std::string> seen;
+  // Smaller and smaller budgets, until the engine says that nothing fits.
+  for (int64_t budget = whole["peak_bytes"].get<int64_t>() - 1; budget > 0; budget = budget * 9 / 10) {
+    r.memory = budget;
+    try {
+      seen.insert(engine->plan(r).json["residency"].get<std::string>());
+      EXPECT_EQ(engine->generate(r, ignore, {}).pictures[0].pixels, resident) << budget;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+      EXPECT_THAT(error.what(), testing::HasSubstr("--memory"));
+      break;
+    }
+  }
+  EXPECT_THAT(seen, testing::ElementsAre("staged", "streamed"));
+}
+
+TEST_F(Run, CancelStopsWithinAStepAndTheNextRequestRuns) {
+  const auto engine = make_engine({});
+  Request r = request(Golden("tiny_sd1"), data("golden/tiny_sd1.safetensors"));
+  CancelToken cancel;
+  int steps = 0;
+  const EventSink stop = [&](const Event& e) {
+    if (e.kind == Event::Kind::kStep && e.stage == "denoise" && ++steps == 2) cancel.cancel();
+  };
+  try {
+    (void)engine->generate(r, stop, cancel);
+    FAIL() << "not cancelled";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+  }
+  EXPECT_EQ(steps, 2);
+  EXPECT_EQ(engine->generate(r, ignore, {}).pictures.size(), 1u);
+}
+
+TEST_F(Run, MissingComponentsAreNamedWithTheirOptions) {
+  Request r;
+  r.model = data("golden/unet_sd1.safetensors");
+  r.prompt = "x";
+  EXPECT_THAT([&] { (void)load_model(r); }, testing::ThrowsMessage<Error>(testing::AllOf(testing::HasSubstr("--clip_l"),
+                                                                                         testing::HasSubstr("--vae"))));
+  r.model = data("golden/vae_kl.safetensors");
+  EXPECT_THAT([&] { (void)load_model(r); }, testing::ThrowsMessage<Error>(testing::HasSubstr("no diffusion model")));
+  r.model = data("golden/tiny_sd1.safetensors");
+  r.vae = data("golden/clip_l.safetensors");
+  EXPECT_THAT([&] { (void)load_model(r); }, testing::ThrowsMessage<Error>(testing::HasSubstr("--vae wants")));
+}
+
+}  // namespace
+}  // namespace gesso
