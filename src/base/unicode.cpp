@@ -103,6 +103,7 @@ std::u32string decode_utf8(std::string_view text) {
 }
 
 void append_utf8(std::string& text, char32_t c) {
+  if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) c = 0xFFFD;
   const auto tail = [c](int shift) { return static_cast<char>(0x80 | ((c >> shift) & 0x3F)); };
   if (c < 0x80) {
     text += static_cast<char>(c);

@@ -13,6 +13,7 @@ char32_t next_code_point(std::string_view text, size_t& position);
 char32_t previous_code_point(std::string_view text, size_t& position);
 
 std::u32string decode_utf8(std::string_view text);
+/// U+FFFD for what is no code point (a surrogate, or beyond U+10FFFF).
 void append_utf8(std::string& text, char32_t code_point);
 std::string encode_utf8(std::u32string_view text);
 
