@@ -126,6 +126,25 @@ class CpuEngine final : public Engine {
   int64_t held_ = 0;  // bytes of weights kept from the last request, which a new one may use
 };
 
+/// What a device is told for one request, taken back at its end however it ends.
+class DeviceSettings {
+ public:
+  DeviceSettings(CpuDevice& device, const CancelToken& cancel, Residency residency) : device_(device) {
+    device.set_interrupt([cancel] { return cancel.cancelled(); });
+    device.set_streaming(residency == Residency::kStreamed);
+  }
+  ~DeviceSettings() {
+    device_.set_interrupt({});
+    device_.set_streaming(false);
+    device_.trim();
+  }
+  DeviceSettings(const DeviceSettings&) = delete;
+  DeviceSettings& operator=(const DeviceSettings&) = delete;
+
+ private:
+  CpuDevice& device_;
+};
+
 LoadedModel& CpuEngine::load(const Request& request, const EventSink& sink) {
   const std::string key = model_key(request);
   if (loaded_.model && key == key_) return loaded_;
@@ -154,8 +173,7 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
           .text = fmt::format("weights are {} to stay within {} of memory", to_string(plan.residency),
                               bytes_text(plan.budget))});
 
-  device_.set_interrupt([&cancel] { return cancel.cancelled(); });
-  device_.set_streaming(plan.residency == Residency::kStreamed);
+  const DeviceSettings settings(device_, cancel, plan.residency);
   const Work work{*loaded.model, device_, resolved, compute, sink};
   std::vector<Latent> latents;
   {
@@ -176,7 +194,6 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
     held_ = 0;
     for (const StagePlan& stage : plan.stages) held_ += stage.weights;
   }
-  device_.trim();
   sink({.kind = Event::Kind::kDone});
   return result;
 }

@@ -37,9 +37,12 @@ TEST_P(UNetGolden, EqualsReference) {
     EXPECT_LT(relative_error(run(name, DType::kF32), golden.tensor(cpu, name + ".out")), kF32Bound) << name;
 }
 
-TEST_P(UNetGolden, InBf16) {
-  for (const std::string& name : golden.cases())
-    EXPECT_LT(rms_error(run(name, DType::kBF16), golden.tensor(cpu, name + ".out")), kBF16Bound) << name;
+TEST_P(UNetGolden, InBf16AsNearAsTheReferenceInBf16) {
+  for (const std::string& name : golden.cases()) {
+    // A quarter more leaves room for the luck of rounding; ours is the smaller one in most cases.
+    const double bound = 1.25 * to_values(golden.tensor(cpu, name + ".bf16_error"))[0];
+    EXPECT_LT(rms_error(run(name, DType::kBF16), golden.tensor(cpu, name + ".out")), bound) << name;
+  }
 }
 
 TEST_P(UNetGolden, UsesEveryTensor) {

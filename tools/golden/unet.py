@@ -5,8 +5,10 @@ The weights are f16, the arithmetic is f32 on their exact values.
 
 Case tensors: x [n, in, h, w]; t [n], whole or fractional steps; context [n, tokens, width]; y [n, adm] (SDXL:
 pooled text, then the sinusoids of original height and width, crop top and left, target height and width, whose
-numbers are in time_ids [n, 6]); out [n, out, h, w].
+numbers are in time_ids [n, 6]); out [n, out, h, w]; bf16_error [1]: the RMS error of the reference in bf16.
 """
+
+import copy
 
 import torch
 from diffusers import UNet2DConditionModel
@@ -95,6 +97,18 @@ def adm(pooled, time_ids):
     return torch.cat([pooled, sizes.reshape(len(pooled), -1)], -1)
 
 
+def in_bf16(model, x, t, context, added):
+    """What the reference itself answers with weights and activations in bf16."""
+    added = {name: value.bfloat16() for name, value in added.items()} if added else None
+    reduced = copy.deepcopy(model).bfloat16()
+    return reduced(x.bfloat16(), t, context.bfloat16(), added_cond_kwargs=added).sample.float()
+
+
+def rms_error(actual, expected):
+    """The root mean square of the difference over that of the expected values, [1]."""
+    return ((actual - expected).square().mean() / expected.square().mean()).sqrt().reshape(1)
+
+
 def run(name, model, metadata):
     config, golden = model.config, {}
     for case, (n, h, w, tokens, steps) in CASES.items():
@@ -108,6 +122,7 @@ def run(name, model, metadata):
             added = {"text_embeds": pooled, "time_ids": time_ids}
             inputs |= {"time_ids": time_ids, "y": adm(pooled, time_ids)}
         inputs["out"] = model(x, t, context, added_cond_kwargs=added).sample
+        inputs["bf16_error"] = rms_error(in_bf16(model, x, t, context, added), inputs["out"])
         golden |= {f"{case}.{key}": value for key, value in inputs.items()}
     save(GOLDEN / f"{name}.safetensors", ldm_unet(model), golden, {"unet_norm_num_groups": GROUPS, **metadata})
 
