@@ -2,10 +2,11 @@
 #include <string_view>
 #include <vector>
 
-#include "models/names/names.h"
-#include "models/names/network.h"
+#include "models/names/probe.h"
 
 namespace gesso {
+
+struct Network;
 
 /// What a group of tensors is for.
 enum class Role {
@@ -55,7 +56,8 @@ struct Kind {
   std::vector<Probe> has = {};               ///< all of them
   std::vector<Probe> any = {};               ///< at least one, when given
   std::vector<std::string_view> lacks = {};  ///< none of them
-  /// Without a network: what belongs to the component, as beginnings of names that end at a dot or with the name.
+  /// Without a network: what belongs to the component, as beginnings of names that end at a dot or with the name,
+  /// or anywhere when they end in `*`.
   std::vector<std::string_view> owns = {};
   std::vector<Variant> variants = {};
   bool supported = false;  ///< this version can run it
