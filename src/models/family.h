@@ -3,10 +3,11 @@
 #include <vector>
 
 #include "models/latent_diffusion.h"
-#include "models/names/names.h"
-#include "models/names/network.h"
+#include "models/names/probe.h"
 
 namespace gesso {
+
+struct Network;
 
 /// What a group of tensors is for.
 enum class Role {
@@ -56,7 +57,8 @@ struct Kind {
   std::vector<Probe> has = {};               ///< all of them
   std::vector<Probe> any = {};               ///< at least one, when given
   std::vector<std::string_view> lacks = {};  ///< none of them
-  /// Without a network: what belongs to the component, as beginnings of names that end at a dot or with the name.
+  /// Without a network: what belongs to the component, as beginnings of names that end at a dot or with the name,
+  /// or anywhere when they end in `*`.
   std::vector<std::string_view> owns = {};
   std::vector<Variant> variants = {};
   bool supported = false;  ///< this version can run it

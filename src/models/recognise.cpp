@@ -24,8 +24,9 @@ bool begins_with_any(std::string_view text, const std::vector<std::string_view>&
   return std::ranges::any_of(prefixes, [&](std::string_view p) { return text.starts_with(p); });
 }
 
-/// Whether `name` is `stem` or lies below it. Stems are patterns.
+/// Whether `name` is `stem` or lies below it. Stems are patterns; see Kind::owns.
 bool lies_below(std::string_view stem, std::string_view name) {
+  if (stem.ends_with('*')) return match_prefix(stem.substr(0, stem.size() - 1), name).has_value();
   const auto covered = match_prefix(stem, name);
   return covered && (*covered == name.size() || name[*covered] == '.');
 }

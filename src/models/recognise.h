@@ -8,6 +8,7 @@
 
 #include "io/tensor_file.h"
 #include "models/family.h"
+#include "models/names/network.h"
 
 namespace gesso {
 

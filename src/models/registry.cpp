@@ -21,7 +21,7 @@ std::span<const Family* const> families() {
       &hunyuan_video_family(),
       &ltx2_family(),
       &animatediff_family(),
-      &sd_unet_family(),
+      &unclear_family(),
       &photomaker_family(),
       &kl_vae_family(),
       &taesd_family(),

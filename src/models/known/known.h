@@ -28,12 +28,12 @@ const Family& qwen_image_family();
 const Family& sd1_family();
 const Family& sd2_family();
 const Family& sd3_family();
-const Family& sd_unet_family();
 const Family& sdxl_family();
 const Family& siglip_family();
 const Family& t5_family();
 const Family& taesd_family();
 const Family& umt5_family();
+const Family& unclear_family();
 const Family& wan_family();
 const Family& z_image_family();
 

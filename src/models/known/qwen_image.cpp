@@ -44,7 +44,7 @@ const Family& qwen_image_family() {
                .any = {{"transformer_blocks_#_img_mlp_net_0_proj"},
                        {"transformer_blocks_#_img_mod_1"},
                        {"transformer_blocks_#_txt_mlp_net_2"},
-                       {"transformer_blocks_#_attn_to_q", {3072, 3072}}}},
+                       {"transformer_blocks_59_attn_to_q"}}},
           },
       .metadata_names = {"qwen-image", "qwen_image"},
   };

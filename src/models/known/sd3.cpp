@@ -28,7 +28,10 @@ const Family& sd3_family() {
                             {"3.5 large", {{"transformer_blocks.37.attn.to_q.weight"}}},
                             {"3 medium"}}},
               {.role = Role::kLora,
-               .any = {{"joint_blocks_#_x_block_attn_qkv"}, {"joint_blocks_#_context_block_attn_qkv"}}},
+               .any = {{"joint_blocks_#_x_block_attn_qkv"},
+                       {"joint_blocks_#_context_block_attn_qkv"},
+                       {"transformer_blocks_#_attn_add_k_proj", {kAny, 1536}},
+                       {"transformer_blocks_#_attn_add_k_proj", {kAny, 2432}}}},
           },
       .metadata_names = {"sd3", "stable-diffusion-3"},
   };

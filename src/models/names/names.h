@@ -5,18 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "models/names/probe.h"
 #include "tensor/shape.h"
 
 namespace gesso {
-
-/// In Probe::shape: any extent.
-inline constexpr int64_t kAny = -1;
-
-/// A tensor that must be there: its name (a pattern, see pattern.h) and, when given, its shape.
-struct Probe {
-  std::string_view name;
-  std::vector<int64_t> shape = {};  ///< kAny where the extent does not matter; empty: any shape
-};
 
 /// Names and shapes of tensors (those of a file under one prefix, say), for looking up by pattern. The order is that of
 /// the names, whatever the order in the file.

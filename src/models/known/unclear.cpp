@@ -2,12 +2,12 @@
 
 namespace gesso {
 
-// An adapter may touch only modules that the UNets of several versions share; then it is one of them, and which one
-// neither names nor widths say.
-const Family& sd_unet_family() {
+// An adapter may touch only modules that several families have in common. Then it is for one of them, and neither names
+// nor widths say for which; better to say so than to guess.
+const Family& unclear_family() {
   static const Family family{
-      .id = "sd_unet",
-      .title = "Stable Diffusion (which version, the file does not say)",
+      .id = "unclear",
+      .title = "a base model that the file does not tell",
       .kinds =
           {
               {.role = Role::kLora,
@@ -17,6 +17,7 @@ const Family& sd_unet_family() {
                        {"up_blocks_#_attentions_#_transformer_blocks_#_attn#_to_q"},
                        {"input_blocks_#_#_transformer_blocks_#_attn#_to_q"},
                        {"input_blocks_#_#_in_layers_2"},
+                       {"transformer_blocks_#_attn_to_q"},
                        {"te:text_model_encoder_layers_#_self_attn_q_proj"},
                        {"te1:text_model_encoder_layers_#_self_attn_q_proj"}}},
           },
