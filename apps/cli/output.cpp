@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool exists(const fs::path& path) {
+bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::symlink_status(path, error).type() != fs::file_type::not_found;
 }
@@ -21,7 +21,7 @@ bool exists(const fs::path& path) {
 
 std::string output_name(const std::optional<std::string>& given) {
   if (given) return *given;
-  return exists("output.png") ? "output_%04d.png" : "output.png";
+  return is_there("output.png") ? "output_%04d.png" : "output.png";
 }
 
 void check_output(const std::string& name) {
@@ -31,7 +31,7 @@ void check_output(const std::string& name) {
   std::error_code ignored;
   if (fs::is_directory(target, ignored)) throw usage(fmt::format("-o: '{}' is a folder", name));
   fs::path folder = fs::absolute(target, ignored).parent_path();
-  while (!exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  while (!is_there(folder) && folder.has_relative_path()) folder = folder.parent_path();
   if (!fs::is_directory(folder, ignored)) throw usage(fmt::format("-o: '{}' is a file, not a folder", folder.string()));
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     throw Failure(kExitFailure,
