@@ -67,9 +67,9 @@ INSTANTIATE_TEST_SUITE_P(Manifests, SameNetwork,
                                          Pair{"sdxl-base-sgm", "clip-l-hf", Role::kClipL},
                                          Pair{"openclip-bigg-sgm", "clip-g-hf", Role::kClipG},
                                          Pair{"sdxl-base-sgm", "clip-g-hf", Role::kClipG}),
-                         [](const auto& info) {
+                         [](const auto& p) {
                            std::string name =
-                               std::string(info.param.theirs) + "_" + std::string(to_string(info.param.role));
+                               std::string(p.param.theirs) + "_" + std::string(to_string(p.param.role));
                            for (char& c : name)
                              if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            return name;
