@@ -26,9 +26,6 @@ ROWS = [
 ]
 LEVEL = {layer: level for level, row in enumerate(ROWS) for layer in row}
 
-# The compute device books what an operation's shape rule needs, so it may see the table of operations.
-ALLOWED_UP = {("device", "ops")}
-
 # Not words that have another meaning in code: chroma, cascade, svd. Not programs: stable-diffusion.cpp.
 FAMILIES = re.compile(
     r"(?<![a-z])k?(sd_?[123](?:_?\d)?|sdxl|stable_?-?diffusion(?!\.cpp|-webui)|flux|qwen|wan2?|hunyuan|ltxv?|pixart|"
@@ -60,7 +57,7 @@ def check_src_include(layer, included):
     if included.startswith("gesso/") and layer != "capi":
         return "only capi sees the public header"
     other = layer_of_include(included)
-    if other is None or other == layer or (layer, other) in ALLOWED_UP:
+    if other is None or other == layer:
         return None
     if LEVEL[other] > LEVEL[layer]:
         return f"{layer} includes {included}, which lies above it"

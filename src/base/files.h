@@ -22,6 +22,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// Takes a part that was read out of this process's memory; it is read from the file again when it is needed.
+  void forget(std::span<const std::byte> part) const;
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -143,6 +143,7 @@ class SafetensorsFile final : public TensorFile {
   std::string_view format() const override { return "safetensors"; }
   const std::vector<TensorInfo>& tensors() const override { return header_.tensors; }
   const std::map<std::string, std::string>& metadata() const override { return header_.metadata; }
+  void done(const TensorInfo& tensor) const override { file_->forget(read(tensor)); }
   std::span<const std::byte> read(const TensorInfo& tensor) const override {
     const auto data = file_->bytes().subspan(header_.data_begin);
     if (tensor.offset > data.size() || tensor.bytes > data.size() - tensor.offset)

@@ -41,14 +41,24 @@ class MergedFile final : public TensorFile {
   const std::map<std::string, std::string>& metadata() const override { return metadata_; }
   std::span<const std::byte> read(const TensorInfo& tensor) const override {
     if (tensor.bytes == 0) return {};
+    const auto [file, own] = in_shard(tensor);
+    return file->read(own);
+  }
+  void done(const TensorInfo& tensor) const override {
+    if (tensor.bytes == 0) return;
+    const auto [file, own] = in_shard(tensor);
+    file->done(own);
+  }
+
+ private:
+  /// The shard that holds a tensor, and the tensor as that shard knows it.
+  std::pair<const TensorFile*, TensorInfo> in_shard(const TensorInfo& tensor) const {
     const auto after = std::upper_bound(begins_.begin(), begins_.end(), tensor.offset);
     const auto i = static_cast<size_t>(after - begins_.begin()) - 1;
     TensorInfo own = tensor;
     own.offset -= begins_[i];
-    return files_[i]->read(own);
+    return {files_[i].get(), own};
   }
-
- private:
   std::unordered_map<std::string_view, size_t> find_owners(const std::map<std::string, size_t>& weight_map) const {
     std::unordered_map<std::string_view, size_t> owners;
     for (size_t i = 0; i < files_.size(); ++i) {

@@ -34,6 +34,8 @@ class TensorFile {
   virtual const std::map<std::string, std::string>& metadata() const = 0;
   /// The stored bytes; valid while the file lives.
   virtual std::span<const std::byte> read(const TensorInfo& tensor) const = 0;
+  /// Lets go of memory that read() of this tensor took, where there is any; it can be read again.
+  virtual void done(const TensorInfo& tensor) const {}
 };
 
 /// Opens a file by its content (never by its name). Throws Error naming the file, what was expected and what was

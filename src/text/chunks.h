@@ -22,7 +22,7 @@ struct PromptChunk {
 };
 
 struct ChunkOptions {
-  int32_t pad = ClipTokenizer::kEos;  ///< CLIP-L pads with EOS, OpenCLIP (the second encoder of SDXL, SD 2) with 0
+  int32_t pad = ClipTokenizer::kEos;  ///< CLIP-L pads with EOS, OpenCLIP with 0
   int comma_backoff = 20;             ///< see chunk_prompt; 0 turns it off
 };
 

@@ -46,6 +46,12 @@ void FileWeight::read_into(std::byte* target, DType dtype) const {
   const TensorInfo& tensor = binding_.file->tensors()[binding_.tensor];
   const int64_t count = shape().elements();
   const std::byte* source = binding_.file->read(tensor).data() + binding_.part * count * size_of(tensor.dtype);
+  // Values read once into the form that the device keeps: the file's pages need not stay in memory beside it.
+  struct Done {
+    const TensorFile& file;
+    const TensorInfo& tensor;
+    ~Done() { file.done(tensor); }
+  } const done{*binding_.file, tensor};
   if (!binding_.transpose) {
     parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
       convert(tensor.dtype, source + begin * size_of(tensor.dtype), dtype, target + begin * size_of(dtype),

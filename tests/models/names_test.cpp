@@ -68,8 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Manifests, SameNetwork,
                                          Pair{"openclip-bigg-sgm", "clip-g-hf", Role::kClipG},
                                          Pair{"sdxl-base-sgm", "clip-g-hf", Role::kClipG}),
                          [](const auto& p) {
-                           std::string name =
-                               std::string(p.param.theirs) + "_" + std::string(to_string(p.param.role));
+                           std::string name = std::string(p.param.theirs) + "_" + std::string(to_string(p.param.role));
                            for (char& c : name)
                              if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            return name;

@@ -19,8 +19,8 @@ class CpuDevice : public Device {
 
   /// Asked before every operation; when it answers true, the operation throws kCancelled. Set while no work runs.
   void set_interrupt(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
-  /// Whether to drop what an operation prepared from its weights as soon as it is done: slow, but of weights only one at
-  /// a time is in memory.
+  /// Whether to drop what an operation prepared from its weights as soon as it is done: slow, but of weights only one
+  /// at a time is in memory.
   void set_streaming(bool streaming) { streaming_ = streaming; }
   /// Gives pooled memory that is not in use back to the system.
   void trim();

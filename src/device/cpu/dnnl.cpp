@@ -177,8 +177,8 @@ void linear(const Tensor& x, const Weight& w, const Weight& bias, const Epilogue
                         const dnnl::matmul::primitive_desc pd(engine(), recipe.source, weights, recipe.bias,
                                                               recipe.target, attr);
 #else
-                         const dnnl::matmul::primitive_desc pd(
-                             dnnl::matmul::desc(recipe.source, weights, recipe.bias, recipe.target), attr, engine());
+                        const dnnl::matmul::primitive_desc pd(
+                            dnnl::matmul::desc(recipe.source, weights, recipe.bias, recipe.target), attr, engine());
 #endif
                         made = dnnl::matmul(pd);
                         return pd.weights_desc();
@@ -212,11 +212,10 @@ void conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d& 
                             engine(), kind, algorithm::convolution_direct, recipe.source, weights, recipe.bias,
                             recipe.target, strides, before, after, attr);
 #else
-                         const dnnl::convolution_forward::primitive_desc pd(
-                             dnnl::convolution_forward::desc(kind, algorithm::convolution_direct, recipe.source,
-                                                             weights, recipe.bias, recipe.target, strides, before,
-                                                             after),
-                             attr, engine());
+                        const dnnl::convolution_forward::primitive_desc pd(
+                            dnnl::convolution_forward::desc(kind, algorithm::convolution_direct, recipe.source, weights,
+                                                            recipe.bias, recipe.target, strides, before, after),
+                            attr, engine());
 #endif
                         made = dnnl::convolution_forward(pd);
                         return pd.weights_desc();

@@ -114,11 +114,10 @@ void activate(const Tensor& x, Activation a, Tensor& y) {
 void add(const Tensor& a, const Tensor& b, Tensor& y) {
   parallel_for(a.elements(), kGrain, [&](int64_t begin, int64_t end) {
     const auto count = static_cast<size_t>(end - begin);
-    if (a.dtype() == DType::kBF16)
-      HWY_DYNAMIC_DISPATCH(add_bf16)
-      (a.data<uint16_t>() + begin, b.data<uint16_t>() + begin, y.data<uint16_t>() + begin, count);
-    else
-      HWY_DYNAMIC_DISPATCH(add_f32)(a.data<float>() + begin, b.data<float>() + begin, y.data<float>() + begin, count);
+    if (a.dtype() == DType::kBF16) HWY_DYNAMIC_DISPATCH(add_bf16)
+    (a.data<uint16_t>() + begin, b.data<uint16_t>() + begin, y.data<uint16_t>() + begin, count);
+    else HWY_DYNAMIC_DISPATCH(add_f32)(a.data<float>() + begin, b.data<float>() + begin, y.data<float>() + begin,
+                                       count);
   });
 }
 
@@ -127,12 +126,10 @@ void geglu(const Tensor& x, Tensor& y) {
   if (c == 0) return;
   parallel_for(y.elements() / c, kGrain / c, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      if (x.dtype() == DType::kBF16)
-        HWY_DYNAMIC_DISPATCH(geglu_bf16)
-        (x.data<uint16_t>() + row * 2 * c, y.data<uint16_t>() + row * c, static_cast<size_t>(c));
-      else
-        HWY_DYNAMIC_DISPATCH(geglu_f32)
-        (x.data<float>() + row * 2 * c, y.data<float>() + row * c, static_cast<size_t>(c));
+      if (x.dtype() == DType::kBF16) HWY_DYNAMIC_DISPATCH(geglu_bf16)
+      (x.data<uint16_t>() + row * 2 * c, y.data<uint16_t>() + row * c, static_cast<size_t>(c));
+      else HWY_DYNAMIC_DISPATCH(geglu_f32)(x.data<float>() + row * 2 * c, y.data<float>() + row * c,
+                                           static_cast<size_t>(c));
     }
   });
 }

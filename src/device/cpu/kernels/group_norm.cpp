@@ -172,12 +172,10 @@ void all_moments(const Problem& p, const Tensor& x, const Tensor& add, double* m
       const auto rows = static_cast<size_t>(std::min(p.block_rows, p.rows - first));
       const int64_t at = (image * p.rows + first) * p.c;
       double* result = moments + i * p.groups * 2;
-      if (x.dtype() == DType::kBF16)
-        HWY_DYNAMIC_DISPATCH(group_moments_bf16)
-        (x.data<uint16_t>() + at, add ? add.data<uint16_t>() + image * p.c : nullptr, rows, c, groups, memory, result);
-      else
-        HWY_DYNAMIC_DISPATCH(group_moments_f32)
-        (x.data<float>() + at, add ? add.data<float>() + image * p.c : nullptr, rows, c, groups, memory, result);
+      if (x.dtype() == DType::kBF16) HWY_DYNAMIC_DISPATCH(group_moments_bf16)
+      (x.data<uint16_t>() + at, add ? add.data<uint16_t>() + image * p.c : nullptr, rows, c, groups, memory, result);
+      else HWY_DYNAMIC_DISPATCH(group_moments_f32)(
+          x.data<float>() + at, add ? add.data<float>() + image * p.c : nullptr, rows, c, groups, memory, result);
     }
   });
 }
@@ -230,12 +228,10 @@ void group_norm(const Tensor& x, const Tensor& add, const Tensor& scale, const T
     parallel_for(p.rows, 16384 / p.c, [&](int64_t begin, int64_t end) {
       const int64_t at = (image * p.rows + begin) * p.c;
       const auto rows = static_cast<size_t>(end - begin), c = static_cast<size_t>(p.c);
-      if (x.dtype() == DType::kBF16)
-        HWY_DYNAMIC_DISPATCH(group_apply_bf16)
-        (x.data<uint16_t>() + at, a, a + p.c, with_silu, rows, c, y.data<uint16_t>() + at);
-      else
-        HWY_DYNAMIC_DISPATCH(group_apply_f32)
-        (x.data<float>() + at, a, a + p.c, with_silu, rows, c, y.data<float>() + at);
+      if (x.dtype() == DType::kBF16) HWY_DYNAMIC_DISPATCH(group_apply_bf16)
+      (x.data<uint16_t>() + at, a, a + p.c, with_silu, rows, c, y.data<uint16_t>() + at);
+      else HWY_DYNAMIC_DISPATCH(group_apply_f32)(x.data<float>() + at, a, a + p.c, with_silu, rows, c,
+                                                 y.data<float>() + at);
     });
   }
 }

@@ -82,14 +82,11 @@ void layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, float 
   if (c == 0) return;
   parallel_for(x.elements() / c, 16384 / c, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      if (x.dtype() == DType::kBF16)
-        HWY_DYNAMIC_DISPATCH(layer_norm_bf16)
-        (x.data<uint16_t>() + row * c, scale.data<float>(), bias.data<float>(), eps, static_cast<size_t>(c),
-         y.data<uint16_t>() + row * c);
-      else
-        HWY_DYNAMIC_DISPATCH(layer_norm_f32)
-        (x.data<float>() + row * c, scale.data<float>(), bias.data<float>(), eps, static_cast<size_t>(c),
-         y.data<float>() + row * c);
+      if (x.dtype() == DType::kBF16) HWY_DYNAMIC_DISPATCH(layer_norm_bf16)
+      (x.data<uint16_t>() + row * c, scale.data<float>(), bias.data<float>(), eps, static_cast<size_t>(c),
+       y.data<uint16_t>() + row * c);
+      else HWY_DYNAMIC_DISPATCH(layer_norm_f32)(x.data<float>() + row * c, scale.data<float>(), bias.data<float>(), eps,
+                                                static_cast<size_t>(c), y.data<float>() + row * c);
     }
   });
 }
