@@ -70,6 +70,9 @@ class Parser {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 takes them
     try {
       app_.parse(reversed);
+    } catch (const CLI::ArgumentMismatch& error) {  // "--steps: 1 required TEXT missing"
+      const std::string text = error.what();
+      throw usage(text.substr(0, text.find(':')) + ": a value is missing");
     } catch (const CLI::ParseError& error) {
       throw usage(error.what());
     }

@@ -74,11 +74,15 @@ class CommandLine : public testing::Test {
 
   Ended gesso(const std::vector<std::string>& arguments) { return wait(start(arguments)); }
 
-  /// The request that --dry-run of these arguments makes, as the fake engine resolved it.
+  /// The request in the iTXt chunk "gesso" of a PNG file.
   nlohmann::json recipe_of(const std::string& picture) {
     const std::string bytes = contents(folder / picture);
-    const size_t begin = bytes.find("{\"model\"");
-    return nlohmann::json::parse(bytes.substr(begin, bytes.find('}', begin) + 1 - begin), nullptr, false);
+    const size_t chunk = bytes.find("iTXtgesso");
+    if (chunk == std::string::npos) return nlohmann::json::object();
+    size_t length = 0;
+    for (size_t i = chunk - 4; i < chunk; ++i) length = length << 8 | static_cast<unsigned char>(bytes[i]);
+    const std::string data = bytes.substr(chunk + 4, length);
+    return nlohmann::json::parse(data.substr(data.find('{')));
   }
 
   /// Expects a one-line refusal with exit code 2 that contains the text.
@@ -172,12 +176,9 @@ TEST_F(CommandLine, TheFieldsCommandLineWorksUnchanged) {
 TEST_F(CommandLine, PromptsArriveAsTheyWereTyped) {
   for (const std::string prompt :
        {"[cat]", "(cat:1.2), {dog}", "--steps", "-5", "a=b", "\"quoted\" 'text'", "%d {} \\n", " lead", "猫 é 😀"}) {
-    const Ended ended = gesso({"-p", prompt, "-o", "out.webp"});
+    const Ended ended = gesso({"-p", prompt, "-o", "out.png"});
     ASSERT_EQ(ended.code, 0) << prompt << ended.err;
-    gesso({"--from-image", "out.webp", "-o", "again.webp"});
-    EXPECT_EQ(contents(folder / "out.webp"), contents(folder / "again.webp")) << prompt;
-    gesso({"-p", prompt, "-o", "out.png"});
-    EXPECT_EQ(recipe_of("out.png").value("prompt", ""), prompt.find('}') == prompt.npos ? prompt : "") << prompt;
+    EXPECT_EQ(recipe_of("out.png").value("prompt", ""), prompt);
   }
 }
 
@@ -216,7 +217,7 @@ TEST_F(CommandLine, MistakesAreRefusedInOneLine) {
   expect_usage(with({"-W", "99999999999999999999"}), "width");
   expect_usage(with({"--stepz", "3"}), "did you mean --steps?");
   expect_usage(with({"red", "house"}), "quotes");
-  expect_usage(with({"--steps"}), "--steps");
+  expect_usage(with({"--steps"}), "--steps: a value is missing");
   expect_usage(with({"-n", "\xFF"}), "UTF-8");
   expect_usage(with({"--quality", "101"}), "1 to 100");
   expect_usage({"-o", "out.png"}, "prompt: missing");

@@ -11,8 +11,8 @@ gesso_event step(int done, int steps) {
 }
 
 TEST(ProgressLine, ShowsStageBarStepTimeAndEta) {
-  EXPECT_EQ(progress_line(step(10, 20), 62, true), "denoise   ██████████░░░░░░░░░░  10/20  1.31 s/step  ETA 13 s");
-  EXPECT_EQ(progress_line(step(10, 20), 52, false), "denoise   #####.....  10/20  1.31 s/step  ETA 13 s");
+  EXPECT_EQ(progress_line(step(10, 20), 61, true), "denoise   ██████████░░░░░░░░░░  10/20  1.31 s/step  ETA 13 s");
+  EXPECT_EQ(progress_line(step(10, 20), 51, false), "denoise   #####.....  10/20  1.31 s/step  ETA 13 s");
 }
 
 TEST(ProgressLine, NeverFillsTheTerminalsWidth) {
