@@ -101,6 +101,7 @@ constexpr int64_t kGrain = 32768;
 
 void cast(const Tensor& x, Tensor& y) {
   const int64_t from_size = size_of(x.dtype()), to_size = size_of(y.dtype());
+  const auto convert = HWY_DYNAMIC_DISPATCH(convert_span);
   parallel_for(x.elements(), kGrain, [&](int64_t begin, int64_t end) {
     const std::byte* from = x.data<std::byte>() + begin * from_size;
     std::byte* to = y.data<std::byte>() + begin * to_size;
@@ -108,19 +109,20 @@ void cast(const Tensor& x, Tensor& y) {
     if (x.dtype() == y.dtype())
       std::memcpy(to, from, count * static_cast<size_t>(to_size));
     else
-      HWY_DYNAMIC_DISPATCH(convert_span)(x.dtype(), from, y.dtype(), to, count);
+      convert(x.dtype(), from, y.dtype(), to, count);
   });
 }
 
 bool all_finite(const Tensor& x) {
+  const auto any_32 = HWY_DYNAMIC_DISPATCH(any_nonfinite_32);
+  const auto any_16 = HWY_DYNAMIC_DISPATCH(any_nonfinite_16);
+  const uint16_t exponent_16 = x.dtype() == DType::kF16 ? 0x7c00 : 0x7f80;
   std::atomic<bool> found{false};
   parallel_for(x.elements(), kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end && !found.load(std::memory_order_relaxed); i += kGrain) {
       const auto count = static_cast<size_t>(std::min(kGrain, end - i));
-      const bool bad = x.dtype() == DType::kF32
-                           ? HWY_DYNAMIC_DISPATCH(any_nonfinite_32)(x.data<uint32_t>() + i, 0x7f800000, count)
-                           : HWY_DYNAMIC_DISPATCH(any_nonfinite_16)(x.data<uint16_t>() + i,
-                                                                    x.dtype() == DType::kF16 ? 0x7c00 : 0x7f80, count);
+      const bool bad = x.dtype() == DType::kF32 ? any_32(x.data<uint32_t>() + i, 0x7f800000, count)
+                                                : any_16(x.data<uint16_t>() + i, exponent_16, count);
       if (bad) found.store(true, std::memory_order_relaxed);
     }
   });

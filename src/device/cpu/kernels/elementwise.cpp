@@ -77,11 +77,15 @@ void add_bf16(const uint16_t* a, const uint16_t* b, uint16_t* y, size_t count) {
   map(Sum(), a, b, y, count);
 }
 
-void geglu_f32(const float* x, float* y, size_t c) {
-  map(TimesGelu(), x, x + c, y, c);
+template <class T>
+void geglu_rows(const T* x, size_t rows, size_t c, T* y) {
+  for (size_t row = 0; row < rows; ++row) map(TimesGelu(), x + 2 * row * c, x + (2 * row + 1) * c, y + row * c, c);
 }
-void geglu_bf16(const uint16_t* x, uint16_t* y, size_t c) {
-  map(TimesGelu(), x, x + c, y, c);
+void geglu_f32(const float* x, size_t rows, size_t c, float* y) {
+  geglu_rows(x, rows, c, y);
+}
+void geglu_bf16(const uint16_t* x, size_t rows, size_t c, uint16_t* y) {
+  geglu_rows(x, rows, c, y);
 }
 
 }  // namespace gesso::cpu::HWY_NAMESPACE
@@ -98,40 +102,53 @@ HWY_EXPORT(geglu_f32);
 HWY_EXPORT(geglu_bf16);
 
 namespace {
+
 constexpr int64_t kGrain = 16384;  // elements worth a thread's while
-}
 
-void activate(const Tensor& x, Activation a, Tensor& y) {
+template <class T>
+void activate_with(void (*run)(const T*, Activation, T*, size_t), const Tensor& x, Activation a, Tensor& y) {
   parallel_for(x.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    const auto count = static_cast<size_t>(end - begin);
-    if (x.dtype() == DType::kBF16)
-      HWY_DYNAMIC_DISPATCH(activate_bf16)(x.data<uint16_t>() + begin, a, y.data<uint16_t>() + begin, count);
-    else
-      HWY_DYNAMIC_DISPATCH(activate_f32)(x.data<float>() + begin, a, y.data<float>() + begin, count);
+    run(x.data<T>() + begin, a, y.data<T>() + begin, static_cast<size_t>(end - begin));
   });
 }
 
-void add(const Tensor& a, const Tensor& b, Tensor& y) {
+template <class T>
+void add_with(void (*run)(const T*, const T*, T*, size_t), const Tensor& a, const Tensor& b, Tensor& y) {
   parallel_for(a.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    const auto count = static_cast<size_t>(end - begin);
-    if (a.dtype() == DType::kBF16) HWY_DYNAMIC_DISPATCH(add_bf16)
-    (a.data<uint16_t>() + begin, b.data<uint16_t>() + begin, y.data<uint16_t>() + begin, count);
-    else HWY_DYNAMIC_DISPATCH(add_f32)(a.data<float>() + begin, b.data<float>() + begin, y.data<float>() + begin,
-                                       count);
+    run(a.data<T>() + begin, b.data<T>() + begin, y.data<T>() + begin, static_cast<size_t>(end - begin));
   });
 }
 
-void geglu(const Tensor& x, Tensor& y) {
+template <class T>
+void geglu_with(void (*run)(const T*, size_t, size_t, T*), const Tensor& x, Tensor& y) {
   const int64_t c = y.dim(-1);
   if (c == 0) return;
   parallel_for(y.elements() / c, kGrain / c, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      if (x.dtype() == DType::kBF16) HWY_DYNAMIC_DISPATCH(geglu_bf16)
-      (x.data<uint16_t>() + row * 2 * c, y.data<uint16_t>() + row * c, static_cast<size_t>(c));
-      else HWY_DYNAMIC_DISPATCH(geglu_f32)(x.data<float>() + row * 2 * c, y.data<float>() + row * c,
-                                           static_cast<size_t>(c));
-    }
+    run(x.data<T>() + begin * 2 * c, static_cast<size_t>(end - begin), static_cast<size_t>(c), y.data<T>() + begin * c);
   });
+}
+
+}  // namespace
+
+void activate(const Tensor& x, Activation a, Tensor& y) {
+  if (x.dtype() == DType::kBF16)
+    activate_with(HWY_DYNAMIC_DISPATCH(activate_bf16), x, a, y);
+  else
+    activate_with(HWY_DYNAMIC_DISPATCH(activate_f32), x, a, y);
+}
+
+void add(const Tensor& a, const Tensor& b, Tensor& y) {
+  if (a.dtype() == DType::kBF16)
+    add_with(HWY_DYNAMIC_DISPATCH(add_bf16), a, b, y);
+  else
+    add_with(HWY_DYNAMIC_DISPATCH(add_f32), a, b, y);
+}
+
+void geglu(const Tensor& x, Tensor& y) {
+  if (x.dtype() == DType::kBF16)
+    geglu_with(HWY_DYNAMIC_DISPATCH(geglu_bf16), x, y);
+  else
+    geglu_with(HWY_DYNAMIC_DISPATCH(geglu_f32), x, y);
 }
 
 }  // namespace gesso::cpu

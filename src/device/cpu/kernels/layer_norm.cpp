@@ -32,8 +32,7 @@ HWY_INLINE Sums sums_about(V pivot, const T* x, size_t c) {
     }
     for (; i < end; i += kLanes) {
       const size_t n = HWY_MIN(kLanes, end - i);
-      const auto inside = hn::FirstN(F32(), n);
-      const V d = hn::IfThenElseZero(inside, hn::Sub(load_n(x + i, n), pivot));
+      const V d = hn::IfThenElseZero(hn::FirstN(F32(), n), hn::Sub(load_n(x + i, n), pivot));
       first0 = hn::Add(first0, d);
       second0 = hn::MulAdd(d, d, second0);
     }
@@ -46,26 +45,38 @@ HWY_INLINE Sums sums_about(V pivot, const T* x, size_t c) {
 template <class T>
 HWY_INLINE void normalise_row(const T* x, const float* scale, const float* bias, float eps, size_t c, T* y) {
   const double count = static_cast<double>(c);
-  // A first mean to f32; the sums about it then give variance and the mean's own error without cancellation.
+  // A first mean to f32; the sums about it then give the variance, and what that mean was off, without cancellation.
   const V mean = set(static_cast<float>(sums_about(set(0.f), x, c).first / count));
   const Sums about = sums_about(mean, x, c);
-  const double error = about.first / count, variance = about.second / count - error * error;
-  const double inverse = 1.0 / __builtin_sqrt(HWY_MAX(variance, 0.0) + static_cast<double>(eps));
-  const V factor = set(static_cast<float>(inverse)), shift = set(static_cast<float>(-error * inverse));
-  for (size_t i = 0; i < c; i += kLanes) {
-    const size_t n = HWY_MIN(kLanes, c - i);
+  const double off = about.first / count, variance = HWY_MAX(about.second / count - off * off, 0.0);
+  const double inverse = 1.0 / __builtin_sqrt(variance + static_cast<double>(eps));
+  const V factor = set(static_cast<float>(inverse)), shift = set(static_cast<float>(-off * inverse));
+  size_t i = 0;
+  for (; i + kLanes <= c; i += kLanes) {
+    const V unit = hn::MulAdd(hn::Sub(load(x + i), mean), factor, shift);
+    store(hn::MulAdd(unit, load(scale + i), load(bias + i)), y + i);
+  }
+  if (i < c) {
+    const size_t n = c - i;
     const V unit = hn::MulAdd(hn::Sub(load_n(x + i, n), mean), factor, shift);
     store_n(hn::MulAdd(unit, load_n(scale + i, n), load_n(bias + i, n)), y + i, n);
   }
 }
 
+template <class T>
+HWY_INLINE void normalise_rows(const T* x, const float* scale, const float* bias, float eps, size_t rows, size_t c,
+                               T* y) {
+  for (size_t row = 0; row < rows; ++row) normalise_row(x + row * c, scale, bias, eps, c, y + row * c);
+}
+
 }  // namespace
 
-void layer_norm_f32(const float* x, const float* scale, const float* bias, float eps, size_t c, float* y) {
-  normalise_row(x, scale, bias, eps, c, y);
+void layer_norm_f32(const float* x, const float* scale, const float* bias, float eps, size_t rows, size_t c, float* y) {
+  normalise_rows(x, scale, bias, eps, rows, c, y);
 }
-void layer_norm_bf16(const uint16_t* x, const float* scale, const float* bias, float eps, size_t c, uint16_t* y) {
-  normalise_row(x, scale, bias, eps, c, y);
+void layer_norm_bf16(const uint16_t* x, const float* scale, const float* bias, float eps, size_t rows, size_t c,
+                     uint16_t* y) {
+  normalise_rows(x, scale, bias, eps, rows, c, y);
 }
 
 }  // namespace gesso::cpu::HWY_NAMESPACE
@@ -77,18 +88,26 @@ namespace gesso::cpu {
 HWY_EXPORT(layer_norm_f32);
 HWY_EXPORT(layer_norm_bf16);
 
-void layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, float eps, Tensor& y) {
+namespace {
+
+template <class T>
+void layer_norm_with(void (*run)(const T*, const float*, const float*, float, size_t, size_t, T*), const Tensor& x,
+                     const Tensor& scale, const Tensor& bias, float eps, Tensor& y) {
   const int64_t c = x.dim(-1);
   if (c == 0) return;
   parallel_for(x.elements() / c, 16384 / c, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      if (x.dtype() == DType::kBF16) HWY_DYNAMIC_DISPATCH(layer_norm_bf16)
-      (x.data<uint16_t>() + row * c, scale.data<float>(), bias.data<float>(), eps, static_cast<size_t>(c),
-       y.data<uint16_t>() + row * c);
-      else HWY_DYNAMIC_DISPATCH(layer_norm_f32)(x.data<float>() + row * c, scale.data<float>(), bias.data<float>(), eps,
-                                                static_cast<size_t>(c), y.data<float>() + row * c);
-    }
+    run(x.data<T>() + begin * c, scale.data<float>(), bias.data<float>(), eps, static_cast<size_t>(end - begin),
+        static_cast<size_t>(c), y.data<T>() + begin * c);
   });
+}
+
+}  // namespace
+
+void layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, float eps, Tensor& y) {
+  if (x.dtype() == DType::kBF16)
+    layer_norm_with(HWY_DYNAMIC_DISPATCH(layer_norm_bf16), x, scale, bias, eps, y);
+  else
+    layer_norm_with(HWY_DYNAMIC_DISPATCH(layer_norm_f32), x, scale, bias, eps, y);
 }
 
 }  // namespace gesso::cpu

@@ -29,24 +29,31 @@ HWY_INLINE V set(float value) {
 HWY_INLINE V load(const float* from) {
   return hn::LoadU(F32(), from);
 }
-HWY_INLINE V load(const uint16_t* from) {
-  return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(U32(), hn::LoadU(U16(), from))));
-}
-
 HWY_INLINE void store(V v, float* to) {
   hn::StoreU(v, F32(), to);
 }
-HWY_INLINE void store(V v, uint16_t* to) {  // to nearest even; NaN stays NaN
+
+HWY_INLINE V from_bf16(hn::Vec<U16> bits) {
+  return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(U32(), bits)));
+}
+HWY_INLINE hn::Vec<U16> to_bf16(V v) {  // to nearest even; NaN stays NaN
   const auto bits = hn::BitCast(U32(), v);
   const auto high = hn::ShiftRight<16>(bits);
   const auto odd = hn::And(high, hn::Set(U32(), 1));
   const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(U32(), 0x7fff), odd)));
   const auto quiet = hn::Or(high, hn::Set(U32(), 0x40));
   const auto bf16 = hn::IfThenElse(hn::RebindMask(U32(), hn::IsNaN(v)), quiet, rounded);
-  hn::StoreU(hn::DemoteTo(U16(), hn::BitCast(I32(), bf16)), U16(), to);
+  return hn::DemoteTo(U16(), hn::BitCast(I32(), bf16));
+}
+HWY_INLINE V load(const uint16_t* from) {
+  return from_bf16(hn::LoadU(U16(), from));
+}
+HWY_INLINE void store(V v, uint16_t* to) {
+  hn::StoreU(to_bf16(v), U16(), to);
 }
 
-// The first `count` <= kLanes elements; the other lanes load as zero and are not stored.
+// The first `count` <= kLanes elements; the other lanes load as zero and are not stored. Masked where the instruction
+// set can; elsewhere through a buffer, since Highway's emulation would read past the end.
 template <typename T>
 HWY_INLINE V load_n(const T* from, size_t count) {
   if (count >= kLanes) return load(from);
@@ -61,6 +68,24 @@ HWY_INLINE void store_n(V v, T* to, size_t count) {
   store(v, lanes);
   __builtin_memcpy(to, lanes, count * sizeof(T));
 }
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+HWY_INLINE V load_n(const float* from, size_t count) {
+  return count >= kLanes ? load(from) : hn::MaskedLoad(hn::FirstN(F32(), count), F32(), from);
+}
+HWY_INLINE void store_n(V v, float* to, size_t count) {
+  if (count >= kLanes) return store(v, to);
+  hn::BlendedStore(v, hn::FirstN(F32(), count), F32(), to);
+}
+#endif
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+HWY_INLINE V load_n(const uint16_t* from, size_t count) {
+  return count >= kLanes ? load(from) : from_bf16(hn::MaskedLoad(hn::FirstN(U16(), count), U16(), from));
+}
+HWY_INLINE void store_n(V v, uint16_t* to, size_t count) {
+  if (count >= kLanes) return store(v, to);
+  hn::BlendedStore(to_bf16(v), hn::FirstN(U16(), count), U16(), to);
+}
+#endif
 
 // ---- Mathematics. Errors are relative and hold over the whole range of arguments unless stated.
 
