@@ -1,6 +1,7 @@
 #include "io/safetensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <optional>
@@ -76,9 +77,14 @@ class HeaderBuilder {
   }
 
   void check_size(const TensorInfo& t) const {
-    const auto elements = checked_elements(std::span(t.shape.begin(), t.shape.end()));
+    std::array<int64_t, Shape::kMaxRank> dims{};
+    std::copy(t.shape.begin(), t.shape.end(), dims.begin());
+    const std::span extents(dims.data(), static_cast<size_t>(t.shape.rank()));
+    const auto elements = checked_elements(extents);
+    // The extents besides a zero must not overflow either: who multiplies them later does not check again.
+    std::replace(extents.begin(), extents.end(), int64_t{0}, int64_t{1});
     int64_t bytes = 0;
-    if (!elements || __builtin_mul_overflow(*elements, size_of(t.dtype), &bytes) ||
+    if (!elements || !checked_elements(extents) || __builtin_mul_overflow(*elements, size_of(t.dtype), &bytes) ||
         static_cast<uint64_t>(bytes) != t.bytes)
       fail(ErrorCode::kBadFile, "{}: tensor {} is {} of {} but has {} bytes", quoted(path_), printable(t.name),
            to_string(t.shape), to_string(t.dtype), t.bytes);

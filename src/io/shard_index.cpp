@@ -11,7 +11,8 @@
 namespace gesso {
 namespace {
 
-constexpr size_t kMaxIndexBytes = size_t{256} << 20;
+constexpr size_t kMaxIndexBytes = size_t{64} << 20;
+constexpr size_t kMaxTensors = 1'000'000;
 constexpr int kMaxDepth = 16;
 
 /// Keeps only the weight_map of the index; the rest is skipped without being stored.
@@ -29,6 +30,7 @@ class IndexJson final : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t&) override { return other("binary data"); }
   bool string(string_t& value) override {
     if (!in_map_) return other("a string");
+    if (weight_map.size() == kMaxTensors) return refuse(fmt::format("weight_map has over {} tensors", kMaxTensors));
     const auto [entry, fresh] = weight_map.emplace(std::move(key_), std::move(value));
     return fresh || refuse("weight_map has " + printable(entry->first) + " twice");
   }

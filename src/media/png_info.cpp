@@ -133,12 +133,12 @@ std::string with_png_info(std::string_view png, const PictureInfo& info) {
   while (const auto chunk = next_chunk(rest)) {
     if (keyword(*chunk) == kParameters || keyword(*chunk) == kRequest) continue;
     result += chunk->whole;
+    if (chunk->type == "IEND") return result;
     if (chunk->type != "IHDR") continue;
     append_text_chunk(result, kParameters, info.parameters);
     append_text_chunk(result, kRequest, info.request_json);
   }
-  if (!rest.empty()) fail(ErrorCode::kBadFile, "the PNG is damaged: cannot put the parameters into it");
-  return result;
+  fail(ErrorCode::kBadFile, "the PNG is damaged: cannot put the parameters into it");
 }
 
 std::string_view png_exif(std::string_view png) {

@@ -95,6 +95,7 @@ TEST(Safetensors, ShapeMustMatchTheSpan) {  // S05
   EXPECT_REFUSED(parse(one("F32", "1000000,1000000", "0,4", 4)), ErrorCode::kBadFile, "'w' is [1000000, 1000000]");
   EXPECT_REFUSED(parse(one("F32", "4294967296,4294967296,4", "0,4", 4)), ErrorCode::kBadFile, "'w'");
   EXPECT_REFUSED(parse(one("F32", "4611686018427387905", "0,4", 4)), ErrorCode::kBadFile, "'w'");
+  EXPECT_REFUSED(parse(one("F32", "4611686018427387904,4,0", "0,0", 0)), ErrorCode::kBadFile, "'w'");
   EXPECT_REFUSED(parse(one("F32", "-1,-1", "0,4", 4)), ErrorCode::kBadFile, "negative");
   EXPECT_REFUSED(parse(one("F32", "18446744073709551615", "0,4", 4)), ErrorCode::kBadFile, "2^63");
   EXPECT_REFUSED(parse(one("U8", "1,1,1,1,1,1,1,1,1", "0,1", 1)), ErrorCode::kUnsupported, "more than 8 dimensions");

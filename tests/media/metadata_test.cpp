@@ -107,6 +107,9 @@ TEST(Metadata, NothingToRead) {
   for (const PictureFormat format : kFormats) EXPECT_EQ(read_picture_info(encode(format, {})), PictureInfo{});
   EXPECT_EQ(read_picture_info("hello"), PictureInfo{});
   EXPECT_EQ(read_picture_info(""), PictureInfo{});
+  EXPECT_REFUSED(with_picture_info("\x89PNG\r\n\x1a\n", {"a", "b"}), ErrorCode::kBadFile, "damaged");
+  EXPECT_EQ(read_picture_info(with_picture_info(encode(PictureFormat::kPng, {}) + "trailing", {"a", "b"})).parameters,
+            "a");
   EXPECT_REFUSED(with_picture_info("hello", {"a", "b"}), ErrorCode::kUnsupported, "PNG, JPEG and WebP");
 }
 
