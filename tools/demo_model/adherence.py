@@ -124,7 +124,9 @@ def torch_pictures(args, prompts, batch=20):
 def scene_pictures(args, prompts):
     vae = Pipeline.load(args.model).vae
     for _, scene in prompts:
-        yield from latents.to_pictures(vae.decode(vae.encode(latents.to_tensor([scenes.render(scene)]))))
+        yield from latents.to_pictures(
+            vae.decode(vae.encode(latents.to_tensor([scenes.render(scene)])))
+        )
 
 
 SAMPLERS = {"engine": engine_pictures, "torch": torch_pictures, "scenes": scene_pictures}

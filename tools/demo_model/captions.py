@@ -88,7 +88,9 @@ def heads_loss(logits, classes):
     for output, target in zip(logits, classes):
         sizes = THING if target.shape[-1] == 3 else PLACE
         for part, wanted in zip(output.split(sizes, dim=-1), target.unbind(-1)):
-            loss = loss + F.cross_entropy(part.flatten(0, -2), wanted.flatten(), ignore_index=IGNORE)
+            loss = loss + F.cross_entropy(
+                part.flatten(0, -2), wanted.flatten(), ignore_index=IGNORE
+            )
     return loss
 
 

@@ -357,7 +357,9 @@ def draw_tuft(draw, scene, ground, x, rng):
     y = rng.uniform(scene.horizon + 10, SIZE - 4)
     if scene.ground == "sea":
         w = rng.uniform(7, 15)
-        draw.rounded_rectangle(scaled(x - w, y - 1, x + w, y + 1), SUPERSAMPLE, fill=lite(ground, 0.28))
+        draw.rounded_rectangle(
+            scaled(x - w, y - 1, x + w, y + 1), SUPERSAMPLE, fill=lite(ground, 0.28)
+        )
     elif scene.ground == "grass":
         for k in (-3, 0, 3):
             blade = [(x + k - 1.4, y), (x + k * 5 / 3, y - 7), (x + k + 1.4, y)]

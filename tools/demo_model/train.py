@@ -100,7 +100,9 @@ class Trainer:
                 torch._foreach_lerp_(
                     list(self.average[name].values()), list(live.values()), 1 - decay
                 )
-        self.sums.append([float(torch.as_tensor(v).detach()) for v in (loss, norm, *report.values())])
+        self.sums.append(
+            [float(torch.as_tensor(v).detach()) for v in (loss, norm, *report.values())]
+        )
         if self.step % 50 == 0:
             means = np.mean(self.sums, axis=0)
             text = " ".join(f"{n} {v:.4f}" for n, v in zip(("loss", "norm", *report), means))
@@ -156,7 +158,9 @@ def object_crops(rng, items, pictures, size, each):
 def picture_loss(output, target):
     """L1, its gradient for sharp edges, and a little squared error for flat colour."""
     d = output - target
-    edges = (d[:, :, 1:] - d[:, :, :-1]).abs().mean() + (d[:, :, :, 1:] - d[:, :, :, :-1]).abs().mean()
+    edges = (d[:, :, 1:] - d[:, :, :-1]).abs().mean() + (
+        d[:, :, :, 1:] - d[:, :, :, :-1]
+    ).abs().mean()
     return d.abs().mean() + 0.5 * edges + 2 * (d * d).mean()
 
 
@@ -230,7 +234,9 @@ def train_decoder(pipeline, args):
         inputs = inputs + 0.04 * torch.randn(inputs.shape, generator=generator)
         output = vae.decode(inputs.contiguous(memory_format=torch.channels_last))
         inner = slice(margin * 8, (side - margin) * 8)
-        loss = picture_loss(output[:, :, inner, inner], latents.to_tensor(outputs)[:, :, inner, inner])
+        loss = picture_loss(
+            output[:, :, inner, inner], latents.to_tensor(outputs)[:, :, inner, inner]
+        )
         running = trainer.update(loss)
     vae.decoder.load_state_dict(trainer.average["decoder"])
     with torch.no_grad():
@@ -315,15 +321,19 @@ def train_unet(pipeline, args):
     while running:
         if trainer.step % 50 == 0 or not len(cache):
             cache.refresh()
+            everything = range(len(cache))
+            pairs = [i for i in everything if cache.scenes[i].kind in ("pair", "pair_sky")]
         rng, generator = generators(args.seed, trainer.step)
-        chosen = [rng.randrange(len(cache)) for _ in range(size)]
+        chosen = [
+            rng.choice(pairs if rng.random() < args.pairs else everything) for _ in range(size)
+        ]
         clean, mask = cache.batch(chosen)
         items = [cache.scenes[i] for i in chosen]
         ids = [caption_ids(s, rng, vocabulary) for s in items]
         # One timestep from each of `size` parts of the range: less noisy gradients. The
-        # power favours high noise, where the layout of a picture is decided.
+        # root favours high noise, where the layout of a picture is decided.
         spread = (torch.arange(size) + torch.rand(size, generator=generator)) / size
-        t = (spread**0.7 * diffusion.STEPS).long().clamp(max=diffusion.STEPS - 1)
+        t = (spread.sqrt() * diffusion.STEPS).long().clamp(max=diffusion.STEPS - 1)
         noise = torch.randn(clean.shape, generator=generator)
         noisy, velocity = diffusion.add_noise(clean, noise, t)
         # Above t = 600 even the objects' places are open, so the mask would give them away.
@@ -361,7 +371,12 @@ def main():
     parser.add_argument("--batch", type=int)
     parser.add_argument("--rate", type=float, help="peak learning rate")
     parser.add_argument("--text-weight", type=float, default=0.03, help="of the auxiliary task")
-    parser.add_argument("--scenes", type=int, default=8192, help="how many the latents stage encodes")
+    parser.add_argument(
+        "--pairs", type=float, default=0.25, help="extra share of left/right scenes"
+    )
+    parser.add_argument(
+        "--scenes", type=int, default=8192, help="how many the latents stage encodes"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()

@@ -133,7 +133,9 @@ def main():
     parser.add_argument("--model", required=True, help="model file, for its autoencoder")
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--decoded", type=int, default=512, help="scenes sent through the autoencoder")
+    parser.add_argument(
+        "--decoded", type=int, default=512, help="scenes sent through the autoencoder"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
