@@ -4,7 +4,7 @@
 set -euo pipefail
 
 run=(build-essential cmake ninja-build pkg-config ccache libdnnl-dev libhwy-dev nlohmann-json3-dev libcli11-dev
-     libfmt-dev libpng-dev libjpeg62-turbo-dev libwebp-dev zlib1g-dev libutf8proc-dev libssl-dev)
+     libfmt-dev libpng-dev libjpeg62-turbo-dev libwebp-dev zlib1g-dev libutf8proc-dev)
 tests=(libgtest-dev libgmock-dev libpcre2-dev python3)
 ci=(clang-14 libclang-rt-14-dev clang-format-14 git)
 
