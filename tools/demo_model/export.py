@@ -26,7 +26,8 @@ METADATA = {
     "image_size": str(model.IMAGE_SIZE),
     "default_steps": "20",
     "default_cfg_scale": "4",
-    "default_sampler": "ddim",
+    "default_sampler": "euler",
+    "default_scheduler": "sgm_uniform",
 }
 
 
