@@ -1,9 +1,11 @@
 // Whole runs, from prompt to picture, against diffusers and k-diffusion on tiny models of the families.
+#include "base/files.h"
 #include "base/threads.h"
 #include "device/cpu/cpu_device.h"
 #include "pipeline/model_files.h"
 #include "pipeline/stages.h"
 #include "support/golden.h"
+#include "temp_folder.h"
 
 namespace gesso {
 namespace {
@@ -155,6 +157,83 @@ TEST_F(Run, MissingComponentsAreNamedWithTheirOptions) {
   r.model = data("golden/tiny_sd1.safetensors");
   r.vae = data("golden/clip_l.safetensors");
   EXPECT_THAT([&] { (void)load_model(r); }, testing::ThrowsMessage<Error>(testing::HasSubstr("--vae wants")));
+}
+
+/// A copy of the tiny model in which every value of one tensor is NaN.
+std::filesystem::path spoiled(const std::filesystem::path& target, const std::string& name) {
+  const Golden golden("tiny_sd1");
+  std::string bytes = read_file(golden.file->path(), size_t{1} << 24);
+  for (const TensorInfo& t : golden.file->tensors()) {
+    if (t.name != name) continue;
+    const std::string_view stored(reinterpret_cast<const char*>(golden.file->read(t).data()), t.bytes);
+    for (size_t i = bytes.find(stored), end = i + t.bytes; i < end; i += 2) {  // f16
+      bytes[i] = 0x00;
+      bytes[i + 1] = 0x7e;
+    }
+  }
+  return testing::put(target, bytes);
+}
+
+TEST_F(Run, NanIsNeverAPicture) {
+  const testing::TempFolder folder;
+  const std::pair<const char*, const char*> cases[] = {
+      {"text", "cond_stage_model.transformer.text_model.final_layer_norm.bias"},
+      {"denoise", "model.diffusion_model.out.2.bias"},
+      {"decode", "first_stage_model.decoder.conv_out.bias"}};
+  for (const auto& [stage, tensor] : cases)
+    for (const char* precision : {"f32", "bf16"}) {
+      Request r = request(Golden("tiny_sd1"), spoiled(folder / "model.safetensors", tensor));
+      r.precision = precision;
+      std::vector<std::string> messages;
+      const EventSink sink = [&](const Event& e) {
+        if (e.kind == Event::Kind::kMessage) messages.push_back(e.text);
+      };
+      try {
+        (void)make_engine({})->generate(r, sink, {});
+        FAIL() << stage;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kNumeric) << error.what();
+        EXPECT_THAT(error.what(), testing::HasSubstr(stage));
+      }
+      // bf16 is tried again in f32 before it is given up.
+      const bool again = std::any_of(messages.begin(), messages.end(),
+                                     [](const std::string& m) { return m.find("again in f32") != std::string::npos; });
+      EXPECT_EQ(again, std::string(precision) == "bf16") << stage;
+    }
+}
+
+TEST_F(Run, DamagedFilesAreRefusedWhereverTheyAreCut) {
+  const testing::TempFolder folder;
+  const std::string whole = read_file(data("golden/tiny_sd1.safetensors"), size_t{1} << 24);
+  for (const size_t size : {size_t{0}, size_t{7}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
+    Request r;
+    r.prompt = "x";
+    r.model = testing::put(folder / "cut.safetensors", whole.substr(0, size));
+    try {
+      (void)load_model(r);
+      FAIL() << size;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("cut.safetensors")) << size;
+      EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr("\n")));
+    }
+  }
+}
+
+TEST_F(Run, PathsOfAnyScript) {
+  const testing::TempFolder folder;  // its name has blanks, quotes, CJK, Cyrillic and an emoji
+  std::filesystem::copy_file(data("golden/tiny_sd1.safetensors"), folder / "модель 猫.safetensors");
+  const Request r = request(Golden("tiny_sd1"), folder / "модель 猫.safetensors");
+  const GenerateResult result = make_engine({})->generate(r, ignore, {});
+  EXPECT_THAT(result.pictures[0].parameters, testing::HasSubstr("модель 猫"));
+  EXPECT_THAT(result.pictures[0].request_json, testing::Not(testing::HasSubstr(folder.path().string())));
+}
+
+TEST_F(Run, SizesThatTheModelCannotPaintAreRefusedWithTheirNeighbours) {
+  const auto engine = make_engine({});
+  Request r = request(Golden("tiny_sd1"), data("golden/tiny_sd1.safetensors"));
+  r.width = 100;
+  EXPECT_THAT([&] { (void)engine->generate(r, ignore, {}); },
+              testing::ThrowsMessage<Error>(testing::AllOf(testing::HasSubstr("96"), testing::HasSubstr("104"))));
 }
 
 }  // namespace
