@@ -18,7 +18,7 @@ std::string data(const std::string& name) {
 /// to 1e-4 here (tools/golden/pipelines.py), and so may we from it.
 constexpr double kRunBound = 2e-4;
 
-struct Run : testing::Test {
+struct Run : ::testing::Test {
   CpuDevice cpu;
   EventSink ignore = [](const Event&) {};
 
@@ -121,11 +121,11 @@ TEST_F(Run, EveryResidencyPaintsTheSamePicture) {
       EXPECT_EQ(engine->generate(r, ignore, {}).pictures[0].pixels, resident) << budget;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
-      EXPECT_THAT(error.what(), testing::HasSubstr("--memory"));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("--memory"));
       break;
     }
   }
-  EXPECT_THAT(seen, testing::ElementsAre("staged", "streamed"));
+  EXPECT_THAT(seen, ::testing::ElementsAre("staged", "streamed"));
 }
 
 TEST_F(Run, CancelStopsWithinAStepAndTheNextRequestRuns) {
@@ -150,13 +150,14 @@ TEST_F(Run, MissingComponentsAreNamedWithTheirOptions) {
   Request r;
   r.model = data("golden/unet_sd1.safetensors");
   r.prompt = "x";
-  EXPECT_THAT([&] { (void)load_model(r); }, testing::ThrowsMessage<Error>(testing::AllOf(testing::HasSubstr("--clip_l"),
-                                                                                         testing::HasSubstr("--vae"))));
+  EXPECT_THAT([&] { (void)load_model(r); }, ::testing::ThrowsMessage<Error>(::testing::AllOf(
+                                                ::testing::HasSubstr("--clip_l"), ::testing::HasSubstr("--vae"))));
   r.model = data("golden/vae_kl.safetensors");
-  EXPECT_THAT([&] { (void)load_model(r); }, testing::ThrowsMessage<Error>(testing::HasSubstr("no diffusion model")));
+  EXPECT_THAT([&] { (void)load_model(r); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("no diffusion model")));
   r.model = data("golden/tiny_sd1.safetensors");
   r.vae = data("golden/clip_l.safetensors");
-  EXPECT_THAT([&] { (void)load_model(r); }, testing::ThrowsMessage<Error>(testing::HasSubstr("--vae wants")));
+  EXPECT_THAT([&] { (void)load_model(r); }, ::testing::ThrowsMessage<Error>(::testing::HasSubstr("--vae wants")));
 }
 
 /// A copy of the tiny model in which every value of one tensor is NaN.
@@ -171,11 +172,11 @@ std::filesystem::path spoiled(const std::filesystem::path& target, const std::st
       bytes[i + 1] = 0x7e;
     }
   }
-  return testing::put(target, bytes);
+  return gesso::testing::put(target, bytes);
 }
 
 TEST_F(Run, NanIsNeverAPicture) {
-  const testing::TempFolder folder;
+  const gesso::testing::TempFolder folder;
   const std::pair<const char*, const char*> cases[] = {
       {"text", "cond_stage_model.transformer.text_model.final_layer_norm.bias"},
       {"denoise", "model.diffusion_model.out.2.bias"},
@@ -193,7 +194,7 @@ TEST_F(Run, NanIsNeverAPicture) {
         FAIL() << stage;
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), ErrorCode::kNumeric) << error.what();
-        EXPECT_THAT(error.what(), testing::HasSubstr(stage));
+        EXPECT_THAT(error.what(), ::testing::HasSubstr(stage));
       }
       // bf16 is tried again in f32 before it is given up.
       const bool again = std::any_of(messages.begin(), messages.end(),
@@ -203,37 +204,38 @@ TEST_F(Run, NanIsNeverAPicture) {
 }
 
 TEST_F(Run, DamagedFilesAreRefusedWhereverTheyAreCut) {
-  const testing::TempFolder folder;
+  const gesso::testing::TempFolder folder;
   const std::string whole = read_file(data("golden/tiny_sd1.safetensors"), size_t{1} << 24);
   for (const size_t size : {size_t{0}, size_t{7}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
     Request r;
     r.prompt = "x";
-    r.model = testing::put(folder / "cut.safetensors", whole.substr(0, size));
+    r.model = gesso::testing::put(folder / "cut.safetensors", whole.substr(0, size));
     try {
       (void)load_model(r);
       FAIL() << size;
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr("cut.safetensors")) << size;
-      EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr("\n")));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("cut.safetensors")) << size;
+      EXPECT_THAT(error.what(), ::testing::Not(::testing::HasSubstr("\n")));
     }
   }
 }
 
 TEST_F(Run, PathsOfAnyScript) {
-  const testing::TempFolder folder;  // its name has blanks, quotes, CJK, Cyrillic and an emoji
+  const gesso::testing::TempFolder folder;  // its name has blanks, quotes, CJK, Cyrillic and an emoji
   std::filesystem::copy_file(data("golden/tiny_sd1.safetensors"), folder / "модель 猫.safetensors");
   const Request r = request(Golden("tiny_sd1"), folder / "модель 猫.safetensors");
   const GenerateResult result = make_engine({})->generate(r, ignore, {});
-  EXPECT_THAT(result.pictures[0].parameters, testing::HasSubstr("модель 猫"));
-  EXPECT_THAT(result.pictures[0].request_json, testing::Not(testing::HasSubstr(folder.path().string())));
+  EXPECT_THAT(result.pictures[0].parameters, ::testing::HasSubstr("модель 猫"));
+  EXPECT_THAT(result.pictures[0].request_json, ::testing::Not(::testing::HasSubstr(folder.path().string())));
 }
 
 TEST_F(Run, SizesThatTheModelCannotPaintAreRefusedWithTheirNeighbours) {
   const auto engine = make_engine({});
   Request r = request(Golden("tiny_sd1"), data("golden/tiny_sd1.safetensors"));
   r.width = 100;
-  EXPECT_THAT([&] { (void)engine->generate(r, ignore, {}); },
-              testing::ThrowsMessage<Error>(testing::AllOf(testing::HasSubstr("96"), testing::HasSubstr("104"))));
+  EXPECT_THAT(
+      [&] { (void)engine->generate(r, ignore, {}); },
+      ::testing::ThrowsMessage<Error>(::testing::AllOf(::testing::HasSubstr("96"), ::testing::HasSubstr("104"))));
 }
 
 }  // namespace
