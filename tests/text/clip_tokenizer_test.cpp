@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include <array>
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -28,7 +28,6 @@ const ClipTokenizer& tokenizer() {
 }
 
 using Ids = std::vector<int32_t>;
-using Seconds = std::chrono::duration<double>;
 
 // T14; the ids are those of CLIPTokenizer of transformers 5.24 over the same vocabulary, as everywhere in this file.
 TEST(ClipTokenizer, ReferenceIds) {
@@ -115,9 +114,9 @@ TEST(ClipTokenizer, TokensEndWordsAndSpell) {
 }
 
 TEST(ClipTokenizer, AMegabyteWordIsNotQuadratic) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // processor time: the machine may be busy
   const auto ids = tokenizer().encode(std::string(1 << 20, 'a'));
-  EXPECT_LT(Seconds(std::chrono::steady_clock::now() - start).count(), 10);  // 0.3 s here; quadratic takes hours
+  EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 30);  // 0.2 s; with sanitizers a few; quadratic takes hours
   std::string spelled;
   for (const int32_t id : ids) spelled += tokenizer().token(id);
   EXPECT_EQ(spelled, std::string(1 << 20, 'a') + "</w>");
@@ -181,7 +180,7 @@ TEST(ClipWords, RandomTextSplitsAsPcre) {
   const Pcre pcre(kSplit), assigned(kAssigned);
   std::mt19937 random(11);
   const std::u32string common = U"''''stremvld  \t\n09½,.!?-_éß中あ🦊\u0301\u200d";
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 5000; ++round) {
     std::u32string text;
     for (size_t count = random() % 20; count > 0; --count) {
       const char32_t c = random() % 4 ? common[random() % common.size()] : random() % 0x3000;

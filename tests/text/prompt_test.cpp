@@ -183,7 +183,7 @@ TEST(Prompt, PrintsWhatItReads) {
                                           ">",      ",",   "\n", "\u00e9", "B",     "REAK",    "lora:", "<lora:x:0.5>",
                                           "\u3000", ":2)", "_",  "{",      "}"};
   int accepted = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 5000; ++round) {
     std::string text;
     for (size_t count = random() % 14; count > 0; --count) text += parts[random() % parts.size()];
     Prompt prompt;
@@ -197,7 +197,7 @@ TEST(Prompt, PrintsWhatItReads) {
     for (const auto& section : prompt.sections)
       for (const auto& segment : section) ASSERT_FALSE(segment.text.empty()) << text;
   }
-  EXPECT_GT(accepted, 10000);
+  EXPECT_GT(accepted, 2500);
 }
 
 TEST(Number, PrintsAndReadsEveryFloat) {
