@@ -39,7 +39,7 @@ typedef struct gesso_error {
 } gesso_error;
 
 /* Stable name of a status: "ok", "usage", "not_found", ... */
-const char* gesso_status_name(gesso_status status);
+const char* gesso_status_name(int status);
 
 /* The library's version: "0.1.0". */
 const char* gesso_version(void);

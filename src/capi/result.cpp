@@ -48,10 +48,11 @@ const char* gesso_schema(void) {
   return schema.c_str();
 }
 
-const char* gesso_status_name(gesso_status status) {
+const char* gesso_status_name(int status) {  // an int: a C caller may hand any number, which no enum may hold
   if (status == GESSO_OK) return "ok";
   for (int code = 0; code <= static_cast<int>(ErrorCode::kInternal); ++code)
-    if (to_status(static_cast<ErrorCode>(code)) == status) return to_string(static_cast<ErrorCode>(code));
+    if (static_cast<int>(to_status(static_cast<ErrorCode>(code))) == status)
+      return to_string(static_cast<ErrorCode>(code));
   return "unknown";
 }
 
