@@ -6,7 +6,6 @@
 
 #include "base/threads.h"
 #include "device/cpu/cpu_device.h"
-#include "device/cpu/isa.h"
 #include "ops/ops.h"
 #include "pipeline/inspection.h"
 #include "pipeline/model_files.h"
@@ -19,16 +18,6 @@
 
 namespace gesso {
 namespace {
-
-/// Caps the instruction set before oneDNN makes its first primitive; once a process.
-IsaLevel isa_cap() {
-  static const IsaLevel cap = [] {
-    const IsaLevel level = requested_isa();
-    apply_isa_cap(level);
-    return level;
-  }();
-  return cap;
-}
 
 /// What decides whether a loaded model serves a request too: its files and when they last changed.
 std::string model_key(const Request& r) {
@@ -93,7 +82,7 @@ double measured_speed(CpuDevice& device, DType compute) {
 
 class CpuEngine final : public Engine {
  public:
-  explicit CpuEngine(const EngineOptions& options) : options_(options), cap_(isa_cap()) {}
+  explicit CpuEngine(const EngineOptions& options) : options_(options) {}
 
   GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) override;
   Plan plan(const Request& request) override;
@@ -102,8 +91,9 @@ class CpuEngine final : public Engine {
  private:
   DType compute_type(const Request& r) const {
     if (r.precision == "f32") return DType::kF32;
-    if (r.precision == "bf16") return DType::kBF16;
-    return has_bf16_compute(cap_) ? DType::kBF16 : DType::kF32;
+    if (r.precision == "bf16" && !device_.computes_bf16())
+      fail(ErrorCode::kUnsupported, "this processor cannot compute in bf16, which takes AVX-512: use --precision f32");
+    return r.precision == "bf16" || device_.prefers_bf16() ? DType::kBF16 : DType::kF32;
   }
   int64_t budget(const Request& r) const {
     const int64_t asked = r.memory > 0 ? r.memory : options_.memory;
@@ -118,7 +108,6 @@ class CpuEngine final : public Engine {
   }
 
   EngineOptions options_;
-  IsaLevel cap_;
   std::mutex mutex_;  // one request at a time
   CpuDevice device_;
   std::string key_;

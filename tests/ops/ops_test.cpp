@@ -32,6 +32,9 @@ Weight random_weight(const Shape& shape, unsigned seed) {
 
 struct Ops : testing::TestWithParam<DType> {
   CpuDevice cpu;
+  void SetUp() override {
+    if (GetParam() == DType::kBF16 && !cpu.computes_bf16()) GTEST_SKIP() << "bf16 takes AVX-512";
+  }
   Tensor random(const Shape& shape, unsigned seed) { return random_weight(shape, seed)->read(cpu, GetParam()); }
   // Sums of a few thousand products in f32; a bf16 result is rounded once to 8 bits.
   double bound() const { return GetParam() == DType::kF32 ? 1e-5 : 1e-2; }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "device/cpu/dnnl.h"
+#include "device/cpu/isa.h"
 #include "device/cpu/kernels/kernels.h"
 #include "device/kernels.h"
 
@@ -31,6 +32,16 @@ constexpr Kernels kKernels{
     .all_finite = cpu::all_finite,
 };
 
+/// Applied before oneDNN makes its first primitive; once a process.
+IsaLevel isa_cap() {
+  static const IsaLevel cap = [] {
+    const IsaLevel level = requested_isa();
+    apply_isa_cap(level);
+    return level;
+  }();
+  return cap;
+}
+
 constexpr int64_t kHugePage = 2 << 20;
 
 class CpuStorage : public Storage {
@@ -49,6 +60,18 @@ int64_t round_up(int64_t value, int64_t unit) {
 }
 
 }  // namespace
+
+CpuDevice::CpuDevice() {
+  (void)isa_cap();
+}
+
+bool CpuDevice::computes_bf16() const {
+  return std::min(isa_cap(), detected_isa()) >= IsaLevel::kAvx512;
+}
+
+bool CpuDevice::prefers_bf16() const {
+  return has_bf16_compute(isa_cap());
+}
 
 CpuDevice::~CpuDevice() {
   trim();

@@ -11,12 +11,16 @@ namespace gesso {
 /// The processor. Memory comes from a pool, so that the activations of one step reuse those of the last.
 class CpuDevice : public Device {
  public:
-  CpuDevice() = default;
+  /// The first one of a process caps the instruction set as GESSO_ISA says; kUsage when it says nothing known.
+  CpuDevice();
   ~CpuDevice() override;
 
   std::string_view name() const override { return "cpu"; }
   std::shared_ptr<Storage> allocate(int64_t bytes) override;
 
+  /// Whether dense products run in bf16 at all, and whether they are faster than in f32.
+  bool computes_bf16() const;
+  bool prefers_bf16() const;
   /// Asked before every operation; when it answers true, the operation throws kCancelled. Set while no work runs.
   void set_interrupt(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
   /// Whether to drop what an operation prepared from its weights as soon as it is done: slow, but of weights only one
