@@ -107,17 +107,22 @@ TEST_P(Ops, OneWeightServesManyShapes) {
 }
 
 TEST_P(Ops, SameBytesWhateverTheThreadCount) {
-  const Weight w = random_weight({1280, 640}, 1), k = random_weight({96, 64, 3, 3}, 2);
+  const Weight k = random_weight({96, 64, 3, 3}, 2);
   const auto with_threads = [](int threads, const auto& compute) {
     set_thread_count(threads);
     const std::vector<float> values = to_values(compute());
     set_thread_count(0);
     return values;
   };
-  for (const int64_t rows : {1, 154, 1000}) {
-    const Tensor x = random({rows, 640}, 3);
-    const auto compute = [&] { return linear(x, w, nullptr); };
-    EXPECT_EQ(with_threads(1, compute), with_threads(2, compute)) << rows;
+  for (const auto& [in, out] : {std::pair(640, 1280), {2816, 1280}, {5120, 320}, {1560, 32}, {64, 64}, {320, 10240}}) {
+    const Weight matrix = random_weight({out, in}, 5);
+    for (const int64_t rows : {1, 2, 16, 77, 154, 300, 1000}) {
+      const Tensor x = random({rows, in}, 3);
+      const auto compute = [&] { return linear(x, matrix, nullptr); };
+      const std::vector<float> one = with_threads(1, compute);
+      for (const int threads : {2, 3})
+        EXPECT_EQ(with_threads(threads, compute), one) << rows << ' ' << in << ' ' << out;
+    }
   }
   const Tensor x = random({1, 24, 24, 64}, 4);
   const auto compute = [&] { return conv2d(x, k, nullptr, gesso::Conv2d::same(3)); };

@@ -5,13 +5,14 @@
 #include <dnnl.hpp>
 #include <functional>
 #include <map>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "device/cpu/kernels/kernels.h"
 #include "device/device.h"
 
 namespace gesso::cpu {
@@ -160,38 +161,43 @@ void execute(const Recipe& recipe, const Tensor& x, const Weight& w, const Weigh
   }
 }
 
-}  // namespace
+/// Runs on one thread while it lives.
+class OneThread {
+ public:
+  OneThread() : before_(thread_count()) { set_thread_count(1); }
+  ~OneThread() { set_thread_count(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
 
-void linear(const Tensor& x, const Weight& w, const Weight& bias, const Epilogue& e, Tensor& y) {
-  const int64_t in = x.dim(-1), out = y.dim(-1), rows = in == 0 ? 0 : x.elements() / in;
-  if (rows == 0) return;
-  const auto type = type_of(x.dtype());
-  const Recipe recipe{{{rows, in, out, 0}, {}, x.dtype(), e.activation, static_cast<bool>(e.residual), thread_count()},
-                      memory::desc({rows, in}, type, Tag::ab),
-                      memory::desc({rows, out}, type, Tag::ab),
-                      bias ? memory::desc({1, out}, memory::data_type::f32, Tag::ab) : memory::desc(),
-                      memory::desc({in, out}, type, Tag::ba),
-                      memory::desc({in, out}, type, Tag::any),
-                      [&](const memory::desc& weights, const dnnl::primitive_attr& attr, dnnl::primitive& made) {
-#if DNNL_VERSION_MAJOR >= 3
-                        const dnnl::matmul::primitive_desc pd(engine(), recipe.source, weights, recipe.bias,
-                                                              recipe.target, attr);
-#else
-                        const dnnl::matmul::primitive_desc pd(
-                            dnnl::matmul::desc(recipe.source, weights, recipe.bias, recipe.target), attr, engine());
-#endif
-                        made = dnnl::matmul(pd);
-                        return pd.weights_desc();
-                      }};
-  execute(recipe, x, w, bias, e, y);
+ private:
+  int before_;
+};
+
+/// Whether oneDNN's matrix products share out results among threads. Below AVX-512 they may share out sums instead,
+/// whose rounding then depends on the number of threads; its convolutions never do.
+bool products_are_stable() {
+  static const bool has_avx512 = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+  return has_avx512;
 }
 
-void conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d& c, const Epilogue& e, Tensor& y) {
-  const int64_t n = x.dim(0), h = x.dim(1), width = x.dim(2), in = x.dim(3), out = y.dim(3);
-  const int64_t kh = w->shape()[2], kw = w->shape()[3];
-  // A 1x1 convolution of channels-last pixels is a linear layer.
-  if (kh == 1 && kw == 1 && c.stride == 1 && c.top + c.left + c.bottom + c.right == 0) return linear(x, w, bias, e, y);
+/// The same holds of products with few rows where bf16 is emulated; one thread computes those.
+constexpr int64_t kSmallResult = 1 << 14;
+
+/// oneDNN 2.6 adds residuals wrongly on SSE4.1; there they are added after it.
+bool fuses_residuals() {
+  static const bool has_avx2 = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2;
+  return has_avx2;
+}
+
+/// `y` has four dimensions; the weight's plain values are [out, in, kh, kw], whatever shape it names.
+void convolve(const Tensor& x, const Weight& w, int64_t kh, int64_t kw, const Weight& bias, const Conv2d& c,
+              const Epilogue& e, Tensor& y) {
   if (y.elements() == 0) return;
+  if (e.residual && !fuses_residuals()) {
+    convolve(x, w, kh, kw, bias, c, {.activation = e.activation}, y);
+    return add(y, e.residual, y);
+  }
+  const int64_t n = x.dim(0), h = x.dim(1), width = x.dim(2), in = x.dim(3), out = y.dim(3);
   const auto type = type_of(x.dtype());
   const Recipe recipe{{{n, h, width, in},
                        {c.stride, c.top, c.left, c.bottom, c.right},
@@ -221,6 +227,45 @@ void conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d& 
                         return pd.weights_desc();
                       }};
   execute(recipe, x, w, bias, e, y);
+}
+
+}  // namespace
+
+void linear(const Tensor& x, const Weight& w, const Weight& bias, const Epilogue& e, Tensor& y) {
+  const int64_t in = x.dim(-1), out = y.dim(-1), rows = in == 0 ? 0 : x.elements() / in;
+  if (rows == 0) return;
+  if (!products_are_stable()) {
+    Tensor pixels = y.reshape({1, rows, 1, out});
+    return convolve(x.reshape({1, rows, 1, in}), w, 1, 1, bias, {}, e, pixels);
+  }
+  std::optional<OneThread> alone;
+  if (rows * out < kSmallResult) alone.emplace();
+  const auto type = type_of(x.dtype());
+  const Recipe recipe{{{rows, in, out, 0}, {}, x.dtype(), e.activation, static_cast<bool>(e.residual), thread_count()},
+                      memory::desc({rows, in}, type, Tag::ab),
+                      memory::desc({rows, out}, type, Tag::ab),
+                      bias ? memory::desc({1, out}, memory::data_type::f32, Tag::ab) : memory::desc(),
+                      memory::desc({in, out}, type, Tag::ba),
+                      memory::desc({in, out}, type, Tag::any),
+                      [&](const memory::desc& weights, const dnnl::primitive_attr& attr, dnnl::primitive& made) {
+#if DNNL_VERSION_MAJOR >= 3
+                        const dnnl::matmul::primitive_desc pd(engine(), recipe.source, weights, recipe.bias,
+                                                              recipe.target, attr);
+#else
+                        const dnnl::matmul::primitive_desc pd(
+                            dnnl::matmul::desc(recipe.source, weights, recipe.bias, recipe.target), attr, engine());
+#endif
+                        made = dnnl::matmul(pd);
+                        return pd.weights_desc();
+                      }};
+  execute(recipe, x, w, bias, e, y);
+}
+
+void conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d& c, const Epilogue& e, Tensor& y) {
+  const int64_t kh = w->shape()[2], kw = w->shape()[3];
+  // A 1x1 convolution of channels-last pixels is a linear layer.
+  if (kh == 1 && kw == 1 && c.stride == 1 && c.top + c.left + c.bottom + c.right == 0) return linear(x, w, bias, e, y);
+  convolve(x, w, kh, kw, bias, c, e, y);
 }
 
 }  // namespace gesso::cpu
