@@ -43,7 +43,7 @@ TEST(Describe, WhatIsMissingBecomesOptions) {
             "run it: gesso generate --diffusion-model unet.safetensors --vae vae.safetensors --clip_l FILE --clip_g "
             "FILE -p \"...\"");
   EXPECT_EQ(report.json["runnable"], false);
-  EXPECT_EQ(report.json["missing_components"], (nlohmann::json{"clip_l", "clip_g"}));
+  EXPECT_EQ(report.json["missing_components"], (nlohmann::ordered_json{"clip_l", "clip_g"}));
 }
 
 TEST(Describe, AFamilyThatIsNotBuiltHasNoCommand) {

@@ -67,9 +67,8 @@ INSTANTIATE_TEST_SUITE_P(Manifests, SameNetwork,
                                          Pair{"sdxl-base-sgm", "clip-l-hf", Role::kClipL},
                                          Pair{"openclip-bigg-sgm", "clip-g-hf", Role::kClipG},
                                          Pair{"sdxl-base-sgm", "clip-g-hf", Role::kClipG}),
-                         [](const auto& info) {
-                           std::string name =
-                               std::string(info.param.theirs) + "_" + std::string(to_string(info.param.role));
+                         [](const auto& p) {
+                           std::string name = std::string(p.param.theirs) + "_" + std::string(to_string(p.param.role));
                            for (char& c : name)
                              if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            return name;
@@ -181,6 +180,13 @@ TEST(MissingNames, GapsAndLostEndsOfStacks) {
   EXPECT_THAT(missing_names(clip_network(), clip),
               ElementsAre("text_model.final_layer_norm.weight", "text_model.final_layer_norm.bias",
                           "text_model.encoder.layers.3.*"));
+}
+
+TEST(MissingNames, GapsWithinABlock) {
+  auto names = names_of("sdxl-unet-sgm-prefixed", Role::kDiffusionModel);
+  std::erase_if(names,
+                [](const std::string& name) { return name.starts_with("input_blocks.7.1.transformer_blocks.3."); });
+  EXPECT_THAT(missing_names(unet_network(), names), ElementsAre("input_blocks.7.1.transformer_blocks.3.*"));
 }
 
 TEST(MissingNames, HalfAnAutoencoderIsWhole) {
