@@ -182,6 +182,13 @@ TEST(MissingNames, GapsAndLostEndsOfStacks) {
                           "text_model.encoder.layers.3.*"));
 }
 
+TEST(MissingNames, GapsWithinABlock) {
+  auto names = names_of("sdxl-unet-sgm-prefixed", Role::kDiffusionModel);
+  std::erase_if(names,
+                [](const std::string& name) { return name.starts_with("input_blocks.7.1.transformer_blocks.3."); });
+  EXPECT_THAT(missing_names(unet_network(), names), ElementsAre("input_blocks.7.1.transformer_blocks.3.*"));
+}
+
 TEST(MissingNames, HalfAnAutoencoderIsWhole) {
   auto names = names_of("sd15-vae-ldm", Role::kVae);
   std::erase_if(names, [](const std::string& name) { return name.starts_with("encoder."); });

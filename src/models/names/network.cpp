@@ -167,6 +167,7 @@ std::vector<std::string> missing_names(const Network& network, const std::set<st
     std::set<int>& numbers = blocks[{parsed->site, parsed->block}];
     if (parsed->number) numbers.insert(*parsed->number);
     for (const Site& site : network.sites) add_stacks(site.pattern, name, stacks);
+    add_stacks(parsed->pattern, name, stacks);  // the layers' own
   }
   for (size_t i = 0; i < network.sites.size(); ++i)
     if (const Site& site = network.sites[i]; !site.needed_with.empty() && any_begins(names, site.needed_with))
