@@ -40,7 +40,7 @@ TEST_P(UNetGolden, EqualsReference) {
 TEST_P(UNetGolden, InBf16AsNearAsTheReferenceInBf16) {
   if (!cpu.computes_bf16()) GTEST_SKIP() << "bf16 takes AVX-512";
   for (const std::string& name : golden.cases()) {
-    // A quarter more leaves room for the luck of rounding; ours is the smaller one in most cases.
+    // A quarter more leaves room for the luck of rounding.
     const double bound = 1.25 * to_values(golden.tensor(cpu, name + ".bf16_error"))[0];
     EXPECT_LT(rms_error(run(name, DType::kBF16), golden.tensor(cpu, name + ".out")), bound) << name;
   }

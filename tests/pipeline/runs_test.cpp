@@ -14,10 +14,6 @@ std::string data(const std::string& name) {
   return std::string(GESSO_TEST_DATA "/") + name;
 }
 
-/// CFG 7 on random weights amplifies the rounding of every step; the reference in f32 differs from itself in f64 by up
-/// to 1e-4 here (tools/golden/pipelines.py), and so may we from it.
-constexpr double kRunBound = 2e-4;
-
 struct Run : ::testing::Test {
   CpuDevice cpu;
   EventSink ignore = [](const Event&) {};
@@ -59,7 +55,7 @@ struct Run : ::testing::Test {
     const Tensor steps = golden.tensor(cpu, "txt2img.steps");
     const Tensor last = steps.slice(steps.dim(0) - 1, steps.dim(0));
     const Tensor actual = from_values(cpu, latent.values, last.shape());
-    EXPECT_LT(relative_error(actual, last), kRunBound);
+    EXPECT_LT(relative_error(actual, last), kF32Bound);
 
     const std::vector<uint8_t> pixels = decode(work, latent);
     const Tensor image = to_channels_last(golden.tensor(cpu, "txt2img.image").reshape({1, 3, *r.height, *r.width}));

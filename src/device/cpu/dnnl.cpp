@@ -174,7 +174,8 @@ class OneThread {
 };
 
 /// Whether oneDNN's matrix products share out results among threads. Below AVX-512 they may share out sums instead,
-/// whose rounding then depends on the number of threads; its convolutions never do.
+/// whose rounding then depends on the number of threads; its convolutions gave the same bytes in
+/// every shape that the tests try.
 bool products_are_stable() {
   static const bool has_avx512 = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
   return has_avx512;
@@ -183,7 +184,8 @@ bool products_are_stable() {
 /// The same holds of products with few rows where bf16 is emulated; one thread computes those.
 constexpr int64_t kSmallResult = 1 << 14;
 
-/// oneDNN 2.6 adds residuals wrongly on SSE4.1; there they are added after it.
+/// Below AVX2, products with a fused residual failed their test against the definition with oneDNN 2.6 (why was not
+/// found); there it is added after the product.
 bool fuses_residuals() {
   static const bool has_avx2 = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2;
   return has_avx2;
