@@ -6,17 +6,18 @@ namespace {
 struct Row {
   Role role;
   std::string_view name, title;
+  std::string_view option = "";  ///< of `gesso generate`
 };
 
 constexpr Row kRows[] = {
-    {Role::kDiffusionModel, "diffusion_model", "diffusion model"},
-    {Role::kClipL, "clip_l", "CLIP-L text encoder"},
-    {Role::kClipG, "clip_g", "OpenCLIP-G text encoder"},
-    {Role::kClipH, "clip_h", "OpenCLIP-H text encoder"},
+    {Role::kDiffusionModel, "diffusion_model", "diffusion model", "--diffusion-model"},
+    {Role::kClipL, "clip_l", "CLIP-L text encoder", "--clip_l"},
+    {Role::kClipG, "clip_g", "OpenCLIP-G text encoder", "--clip_g"},
+    {Role::kClipH, "clip_h", "OpenCLIP-H text encoder", "--clip_h"},
     {Role::kT5, "t5", "T5 text encoder"},
     {Role::kLanguageModel, "language_model", "language model (text encoder)"},
     {Role::kVisionEncoder, "vision_encoder", "image encoder"},
-    {Role::kVae, "vae", "autoencoder (VAE)"},
+    {Role::kVae, "vae", "autoencoder (VAE)", "--vae"},
     {Role::kTinyVae, "tiny_vae", "tiny autoencoder"},
     {Role::kAudioVae, "audio_vae", "audio autoencoder"},
     {Role::kVocoder, "vocoder", "vocoder"},
@@ -43,6 +44,9 @@ std::string_view to_string(Role role) {
 }
 std::string_view title_of(Role role) {
   return row(role).title;
+}
+std::string_view option_of(Role role) {
+  return row(role).option;
 }
 
 }  // namespace gesso

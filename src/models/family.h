@@ -38,6 +38,8 @@ enum class Role {
 std::string_view to_string(Role role);
 /// For a person: "diffusion model", "CLIP-L text encoder", ...
 std::string_view title_of(Role role);
+/// The option of `gesso generate` that takes a file with this component: "--clip_l"; empty when none does.
+std::string_view option_of(Role role);
 
 /// A variant of a kind of component, told by probes; the first that fits counts.
 struct Variant {

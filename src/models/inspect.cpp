@@ -10,24 +10,6 @@
 namespace gesso {
 namespace {
 
-/// The option of `gesso generate` that takes a component of a role; empty when none does.
-std::string_view option_of(Role role) {
-  switch (role) {
-    case Role::kDiffusionModel:
-      return "--diffusion-model";
-    case Role::kClipL:
-      return "--clip_l";
-    case Role::kClipG:
-      return "--clip_g";
-    case Role::kClipH:
-      return "--clip_h";
-    case Role::kVae:
-      return "--vae";
-    default:
-      return "";
-  }
-}
-
 /// The text with control characters and broken UTF-8 replaced: names come from files that may be anything, and go to a
 /// terminal and into JSON.
 std::string printable(std::string_view text) {

@@ -22,10 +22,10 @@ namespace {
 /// What decides whether a loaded model serves a request too: its files and when they last changed.
 std::string model_key(const Request& r) {
   std::string key;
-  for (const std::string* path : {&r.model, &r.diffusion_model, &r.vae, &r.clip_l, &r.clip_g}) {
+  for (const auto& [field, path] : model_paths(r)) {
     std::error_code error;
-    const auto time = std::filesystem::last_write_time(*path, error);
-    key += *path + '\0' + (error ? "" : std::to_string(time.time_since_epoch().count())) + '\0';
+    const auto time = std::filesystem::last_write_time(path, error);
+    key += path + '\0' + (error ? "" : std::to_string(time.time_since_epoch().count())) + '\0';
   }
   return key;
 }

@@ -8,7 +8,7 @@ namespace gesso {
 Inspection inspect_files(const std::vector<std::filesystem::path>& paths) {
   std::vector<ModelFile> opened;
   for (const auto& path : paths)
-    for (ModelFile& file : open_model_files("", path)) opened.push_back(std::move(file));
+    for (ModelFile& file : open_model_files(nullptr, path)) opened.push_back(std::move(file));
   std::vector<RecognisedFile> files;
   for (const ModelFile& file : opened)
     files.push_back({file.file->path(), file.file->format(), file.file->tensors(), file.recognition});

@@ -10,30 +10,17 @@
 namespace gesso {
 namespace {
 
-struct Option {
-  const char* field;
-  const std::string Request::*member;
-  std::optional<Role> role;  ///< nothing: every component of the file
-};
-
-/// Later rows go before earlier ones.
-constexpr Option kOptions[] = {
-    {"model", &Request::model, std::nullopt},   {"diffusion_model", &Request::diffusion_model, Role::kDiffusionModel},
-    {"vae", &Request::vae, Role::kVae},         {"clip_l", &Request::clip_l, Role::kClipL},
-    {"clip_g", &Request::clip_g, Role::kClipG},
-};
-
 struct Source {
   const ModelFile* file = nullptr;
   const Component* component = nullptr;
 };
 
-ModelFile recognised(const std::string& option, std::shared_ptr<const TensorFile> file,
+ModelFile recognised(const Field* field, std::shared_ptr<const TensorFile> file,
                      const std::map<std::string, std::string>& beside) {
   std::map<std::string, std::string> metadata = beside;
   metadata.insert(file->metadata().begin(), file->metadata().end());
   Recognition recognition = recognise(file->tensors(), metadata);
-  return {option, std::move(file), std::move(recognition), std::move(metadata)};
+  return {field, std::move(file), std::move(recognition), std::move(metadata)};
 }
 
 std::string join(const std::vector<std::string>& items, const char* separator) {
@@ -63,15 +50,14 @@ std::unique_ptr<WeightStore> bind(const Source& source) {
 
 std::map<Role, Source> choose(const std::vector<ModelFile>& files) {
   std::map<Role, Source> chosen;
-  for (const Option& option : kOptions)
-    for (const ModelFile& file : files) {
-      if (file.option != option.field) continue;
-      for (const Component& component : file.recognition.components)
-        if (!option.role || component.role == *option.role) chosen[component.role] = {&file, &component};
-      if (option.role && !file.recognition.find(*option.role))
-        fail(ErrorCode::kUsage, "--{} wants a {}, but {} holds {}", option.field, title_of(*option.role),
-             quoted(file.file->path()), contents(file.recognition));
-    }
+  for (const ModelFile& file : files) {
+    const std::optional<Role> wanted = file.field ? file.field->component : std::nullopt;
+    for (const Component& component : file.recognition.components)
+      if (!wanted || component.role == *wanted) chosen[component.role] = {&file, &component};
+    if (wanted && !file.recognition.find(*wanted))
+      fail(ErrorCode::kUsage, "{}: wanted the {}, but {} holds {}", option_of(*wanted), title_of(*wanted),
+           quoted(file.file->path()), contents(file.recognition));
+  }
   return chosen;
 }
 
@@ -94,12 +80,9 @@ void expect_supported(const std::vector<ModelFile>& files, const std::map<Role, 
 void expect_complete(const Family& family, const std::map<Role, Source>& chosen) {
   std::vector<std::string> missing;
   for (const Role role : family.needs)
-    if (!chosen.contains(role)) {
-      const auto option =
-          std::find_if(std::begin(kOptions), std::end(kOptions), [&](const Option& o) { return o.role == role; });
+    if (!chosen.contains(role))
       missing.push_back(std::string(title_of(role)) +
-                        (option == std::end(kOptions) ? "" : fmt::format(" (--{} FILE)", option->field)));
-    }
+                        (option_of(role).empty() ? "" : fmt::format(" ({} FILE)", option_of(role))));
   if (!missing.empty())
     fail(ErrorCode::kNotFound, "{} needs files that were not given: {}", family.title, join(missing, ", "));
   for (const auto& [role, source] : chosen)
@@ -123,24 +106,30 @@ void report_unknown(const std::vector<ModelFile>& files, std::vector<std::string
 
 }  // namespace
 
-std::vector<ModelFile> open_model_files(const std::string& option, const std::filesystem::path& path) {
+std::vector<std::pair<const Field*, std::string>> model_paths(const Request& request) {
+  std::vector<std::pair<const Field*, std::string>> paths;
+  for (const Field& field : request_fields())
+    if (field.role == FieldRole::kFile)
+      paths.emplace_back(&field, request.*std::get<std::string Request::*>(field.member));
+  return paths;
+}
+
+std::vector<ModelFile> open_model_files(const Field* field, const std::filesystem::path& path) {
   std::vector<ModelFile> files;
   if (is_diffusers_folder(path)) {
     for (DiffusersPart& part : open_diffusers_folder(path))
-      files.push_back(recognised(option, std::move(part.file), part.metadata));
+      files.push_back(recognised(field, std::move(part.file), part.metadata));
     return files;
   }
-  files.push_back(recognised(option, open_tensor_files(path), {}));
+  files.push_back(recognised(field, open_tensor_files(path), {}));
   return files;
 }
 
 LoadedModel load_model(const Request& request) {
   std::vector<ModelFile> files;
-  for (const Option& option : kOptions) {
-    const std::string& path = request.*option.member;
-    if (path.empty()) continue;
-    for (ModelFile& file : open_model_files(option.field, path)) files.push_back(std::move(file));
-  }
+  for (const auto& [field, path] : model_paths(request))
+    if (!path.empty())
+      for (ModelFile& file : open_model_files(field, path)) files.push_back(std::move(file));
   if (files.empty()) fail(ErrorCode::kUsage, "no model was named: give one with -m FILE");
 
   const std::map<Role, Source> chosen = choose(files);

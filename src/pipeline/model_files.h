@@ -2,18 +2,19 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/family.h"
 #include "models/latent_diffusion.h"
 #include "models/recognise.h"
-#include "pipeline/request.h"
+#include "pipeline/request_fields.h"
 
 namespace gesso {
 
 /// An opened file and what it holds.
 struct ModelFile {
-  std::string option;  ///< the request field that named it: "model", "vae" ...
+  const Field* field;  ///< of the request, that named it; null: none did
   std::shared_ptr<const TensorFile> file;
   Recognition recognition;
   std::map<std::string, std::string> metadata;  ///< of the file, and of a config.json beside it, which goes first
@@ -21,7 +22,11 @@ struct ModelFile {
 
 /// Opens a file, a shard index or a folder and recognises it. A diffusers folder (with unet/, vae/, text_encoder/ ...)
 /// gives a ModelFile for each of its components. Throws as open_tensor_files does.
-std::vector<ModelFile> open_model_files(const std::string& option, const std::filesystem::path& path);
+std::vector<ModelFile> open_model_files(const Field* field, const std::filesystem::path& path);
+
+/// The paths of a request's model files, empty where none is given, with the fields that name them. Later ones go
+/// before earlier ones.
+std::vector<std::pair<const Field*, std::string>> model_paths(const Request& request);
 
 /// A model built from the files of a request.
 struct LoadedModel {

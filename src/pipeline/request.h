@@ -18,6 +18,7 @@ struct Request {
   std::string vae;
   std::string clip_l;
   std::string clip_g;
+  std::string clip_h;
 
   std::string prompt;
   std::string negative_prompt;

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/family.h"
 #include "pipeline/request.h"
 
 namespace gesso {
@@ -38,10 +39,11 @@ struct Field {
   std::string (*choose)(Request& request, std::string_view name) = nullptr;
   std::string_view other_names = {};  ///< what other programs call it, space-separated; for suggestions only
   FieldRole role = FieldRole::kPicture;
-  bool common = false;               ///< shown in the short help
-  bool required = false;             ///< must be given and not blank
-  bool below_one_is_absent = false;  ///< 0 and -1 mean "not given", as on the command lines of other programs
-  bool memory = false;               ///< an int64_t of bytes, in JSON also "8GiB"
+  std::optional<Role> component = {};  ///< of a kFile field: what its file is for; nothing: whatever it holds
+  bool common = false;                 ///< shown in the short help
+  bool required = false;               ///< must be given and not blank
+  bool below_one_is_absent = false;    ///< 0 and -1 mean "not given", as on the command lines of other programs
+  bool memory = false;                 ///< an int64_t of bytes, in JSON also "8GiB"
 };
 
 /// The table, in the order of documents and help.

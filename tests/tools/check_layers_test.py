@@ -44,6 +44,13 @@ class CheckLayers(unittest.TestCase):
         for line in ('if (family == "sdxl")', "is_flux(x)", "// as SD1 does", "kStableDiffusion"):
             self.assertEqual(len(self.violations(src__nn__a_CPP=line + "\n")), 1, line)
 
+    def test_in_models_only_in_their_own_files(self):
+        line = 'if (family == "sdxl")\n'
+        self.assertEqual(len(self.violations(src__models__inspect_CPP=line)), 1)
+        self.assertEqual(self.violations(src__models__inspect_CPP="x();  // SDXL has it too\n"), [])
+        for name in ("src__models__known__tiny_CPP", "src__models__registry_CPP", "src__models__sdxl_CPP"):
+            self.assertEqual(self.violations(**{name: line}), [], name)
+
     def test_ordinary_words_are_no_families(self):
         for line in ("std::swap(a, b);", "wanted", "influx", "a want of", "hwang", "as stable-diffusion.cpp does"):
             self.assertEqual(self.violations(src__nn__a_CPP=line + "\n"), [], line)
