@@ -46,7 +46,6 @@ constexpr CompatibleOption kOptions[] = {
     {kAccepted, "--skip-layers", "LIST", "without effect while --slg-scale is 0"},
     {kAccepted, "--skip-layer-start", "X", "without effect while --slg-scale is 0"},
     {kAccepted, "--skip-layer-end", "X", "without effect while --slg-scale is 0"},
-    {kAccepted, "--strength", "X", kNoInput},
     {kAccepted, "--img-cfg-scale", "X", kNoInput},
     {kAccepted, "--control-strength", "X", kNoInput},
     {kAccepted, "--ip-adapter-strength", "X", kNoInput},
@@ -74,9 +73,7 @@ constexpr CompatibleOption kOptions[] = {
 
     // features that do not exist yet
     {kMissing, "-M,--mode", "NAME", "modes other than img_gen", "img_gen txt2img"},
-    {kMissing, "-i,--init-img", "FILE", "painting over a picture"},
     {kMissing, "--end-img", "FILE", "a last picture"},
-    {kMissing, "--mask", "FILE", "painting inside a mask"},
     {kMissing, "--control-image", "FILE", "control pictures"},
     {kMissing, "--control-video", "DIR", "control videos"},
     {kMissing, "--control-net", "FILE", "control networks"},

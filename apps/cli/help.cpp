@@ -66,7 +66,7 @@ std::string details(const Json& property) {
 
 std::string description(const Json& property) {
   const std::string text = property["description"];
-  return property["x-cli"].contains("flag") ? "do not " + text : text;
+  return property["x-cli"].value("flag", true) ? text : "do not " + text;
 }
 
 constexpr const char* kCommands =

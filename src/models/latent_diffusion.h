@@ -41,6 +41,13 @@ struct Denoising {
   bool zero_terminal_snr = false;
 };
 
+/// What a denoising network sees besides the noisy latent, behind its channels.
+enum class ExtraInput {
+  kNone,
+  /// For inpainting: one channel of the mask (1 is painted anew), then the latent of the picture with that part gray.
+  kMaskAndPicture,
+};
+
 /// What besides the text conditions a picture.
 struct PromptOptions {
   int clip_skip = 1;
@@ -54,13 +61,17 @@ class LatentDiffusion {
   virtual const LatentFormat& latent_format() const = 0;
   virtual const Defaults& defaults() const = 0;
   virtual const Denoising& denoising() const = 0;
+  virtual ExtraInput extra_input() const { return ExtraInput::kNone; }
 
   virtual Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) = 0;
-  /// x [n, h, w, channels] (already scaled for the network), timestep, context [n, tokens, width], vector [n, width]
-  /// or empty -> the raw output [n, h, w, channels]
+  /// x [n, h, w, channels and those of extra_input()] (the latent already scaled for the network), timestep, context
+  /// [n, tokens, width], vector [n, width] or empty -> the raw output [n, h, w, channels]
   virtual Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) = 0;
   /// Latents [n, h, w, channels] as the model knows them -> pictures [n, scale h, scale w, 3] in [-1, 1].
   virtual Tensor decode(const Tensor& latents) = 0;
+  /// Pictures [n, scale h, scale w, 3] in [-1, 1] -> latents [n, h, w, channels] as the autoencoder knows them, f32.
+  /// Throws kUnsupported where the autoencoder can only decode.
+  virtual Tensor encode_picture(const Tensor& pictures) = 0;
 
   /// The weights of the text encoders, the denoiser and the decoder, for reports and for giving memory back.
   virtual std::vector<WeightStore*> text_weights() = 0;

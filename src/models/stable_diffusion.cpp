@@ -60,6 +60,12 @@ class StableDiffusion final : public LatentDiffusion {
     return (*unet_)(x, timesteps, context, vector);
   }
   Tensor decode(const Tensor& latents) override { return (*decoder_)(latents); }
+  ExtraInput extra_input() const override { return extra_input_; }
+  Tensor encode_picture(const Tensor& pictures) override {
+    if (!encoder_)
+      fail(ErrorCode::kUnsupported, "the autoencoder of this model can only decode: give a whole one with --vae FILE");
+    return encoder_->mean(pictures);
+  }
 
   std::vector<WeightStore*> text_weights() override;
   WeightStore& denoiser_weights() override { return component(components_, "diffusion_model"); }
@@ -78,6 +84,8 @@ class StableDiffusion final : public LatentDiffusion {
   std::vector<ClipEncoder> encoders_;
   std::optional<UNet> unet_;
   std::optional<KlDecoder> decoder_;
+  std::optional<KlEncoder> encoder_;
+  ExtraInput extra_input_ = ExtraInput::kNone;
 };
 
 StableDiffusion::StableDiffusion(Components components, const StableDiffusionTraits& traits)
@@ -108,13 +116,23 @@ StableDiffusion::StableDiffusion(Components components, const StableDiffusionTra
          context, unet_->context_width());
 
   WeightStore& vae = component(components_, "vae");
-  decoder_.emplace(WeightScope(vae), static_cast<int>(vae.metadata_int("vae_norm_num_groups", 32, 1, 4096)));
+  const int vae_groups = static_cast<int>(vae.metadata_int("vae_norm_num_groups", 32, 1, 4096));
+  decoder_.emplace(WeightScope(vae), vae_groups);
+  if (vae.has("encoder.conv_in.weight")) encoder_.emplace(WeightScope(vae), vae_groups);
   format_ = {static_cast<int>(decoder_->latent_channels()), decoder_->scale(),
              metadata_float(vae, "scale_factor", traits.latent_factor), 0.f};
   if (unet_->out_channels() != format_.channels)
     fail(ErrorCode::kBadFile,
          "the diffusion model makes latents of {} channels and the VAE takes {}: they belong to different models",
          unet_->out_channels(), format_.channels);
+  if (unet_->in_channels() == 2 * format_.channels + 1) {
+    extra_input_ = ExtraInput::kMaskAndPicture;
+  } else if (unet_->in_channels() != format_.channels) {
+    fail(ErrorCode::kUnsupported,
+         "the diffusion model takes {} channels where a latent has {}: what the others hold "
+         "is not known",
+         unet_->in_channels(), format_.channels);
+  }
   read_denoising();
 
   defaults_.width = defaults_.height =

@@ -1,12 +1,14 @@
 #include "pipeline/engine.h"
 
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <mutex>
 
 #include "base/threads.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/ops.h"
+#include "pipeline/canvas.h"
 #include "pipeline/inspection.h"
 #include "pipeline/model_files.h"
 #include "pipeline/picture.h"
@@ -30,12 +32,33 @@ std::string model_key(const Request& r) {
   return key;
 }
 
-/// Gives every open choice the model's value, and checks what only the model can tell.
-Request resolve(const Request& request, const LatentDiffusion& model) {
-  Request r = request;
+/// Width and height where they are open: those of the picture to paint over, at most twice the area that the model
+/// paints by default; else the model's.
+void resolve_size(Request& r, const LatentDiffusion& model, const InputPictures& inputs) {
   const Defaults& defaults = model.defaults();
+  if (inputs.init && (!inputs.mask || r.inpaint_area == "whole") && !(r.width && r.height)) {
+    const double width = inputs.init->width, height = inputs.init->height, aspect = width / height;
+    const double most = 2.0 * defaults.width * defaults.height;
+    const double scale = r.width    ? *r.width / width
+                         : r.height ? *r.height / height
+                                    : std::min(1.0, std::sqrt(most / (width * height)));
+    const double unit = model.latent_format().scale;
+    const auto legal = [&](double size) {
+      return static_cast<int>(std::clamp(std::round(size / unit) * unit, 64.0, 8192.0));
+    };
+    if (!r.width) r.width = r.height ? legal(*r.height * aspect) : legal(width * scale);
+    if (!r.height) r.height = legal(height * scale);
+  }
   r.width = r.width.value_or(defaults.width);
   r.height = r.height.value_or(defaults.height);
+}
+
+/// Gives every open choice the model's value, and checks what only the model can tell.
+Request resolve(const Request& request, const LatentDiffusion& model, const InputPictures& inputs) {
+  Request r = request;
+  const Defaults& defaults = model.defaults();
+  resolve_size(r, model, inputs);
+  if (inputs.init) r.strength = r.strength.value_or(model.extra_input() == ExtraInput::kMaskAndPicture ? 1.0 : 0.75);
   r.steps = r.steps.value_or(defaults.steps);
   r.cfg_scale = r.cfg_scale.value_or(defaults.cfg_scale);
   r.clip_skip = r.clip_skip.value_or(defaults.clip_skip);
@@ -151,9 +174,10 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   const std::lock_guard lock(mutex_);
   cancel.check();
   use_threads(request);
+  const InputPictures inputs = load_input_pictures(request);
   LoadedModel& loaded = load(request, sink);
   GenerateResult result;
-  result.resolved = resolve(request, *loaded.model);
+  result.resolved = resolve(request, *loaded.model, inputs);
   const Request& resolved = result.resolved;
   const DType compute = compute_type(resolved);
   const WorkPlan plan = make_plan(*loaded.model, resolved, compute, budget(resolved));
@@ -162,21 +186,31 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
           .text = fmt::format("weights are {} to stay within {} of memory", to_string(plan.residency),
                               bytes_text(plan.budget))});
 
+  if (request.strength && !inputs.init)
+    sink(
+        {.kind = Event::Kind::kMessage, .text = "strength has no effect without a picture to paint over (--init-img)"});
+  std::optional<Canvas> canvas;
+  if (inputs.init) canvas = make_canvas(inputs, resolved);
+
   const DeviceSettings settings(device_, cancel, plan.residency);
   const Work work{*loaded.model, device_, resolved, compute, sink};
   std::vector<Latent> latents;
   {
     const TextStates text = encode_text(work);
     release(loaded.model->text_weights(), plan.residency);
+    const StartingPoint start = encode_canvas(work, canvas ? &*canvas : nullptr);
+    release({&loaded.model->decoder_weights()}, plan.residency);
     for (int k = 0; k < resolved.batch_count; ++k) {
       cancel.check();
-      latents.push_back(denoise(work, text, resolved.seed + k));
+      latents.push_back(denoise(work, text, start, resolved.seed + k));
     }
   }
   release({&loaded.model->denoiser_weights()}, plan.residency);
   for (int k = 0; k < resolved.batch_count; ++k) {
     cancel.check();
-    result.pictures.push_back(make_picture(resolved, k, loaded.name, decode(work, latents[static_cast<size_t>(k)])));
+    Image image{*resolved.width, *resolved.height, 3, decode(work, latents[static_cast<size_t>(k)])};
+    if (canvas) image = on_canvas(*canvas, image);
+    result.pictures.push_back(make_picture(resolved, k, loaded.name, std::move(image)));
   }
   release({&loaded.model->decoder_weights()}, plan.residency);
   if (plan.residency == Residency::kResident) {
@@ -190,8 +224,9 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
 Plan CpuEngine::plan(const Request& request) {
   const std::lock_guard lock(mutex_);
   use_threads(request);
+  const InputPictures inputs = load_input_pictures(request);
   const LoadedModel& loaded = load(request, [](const Event&) {});
-  const Request resolved = resolve(request, *loaded.model);
+  const Request resolved = resolve(request, *loaded.model, inputs);
   const DType compute = compute_type(resolved);
   const WorkPlan work = make_plan(*loaded.model, resolved, compute, budget(resolved));
   const double speed = measured_speed(device_, compute);

@@ -16,9 +16,11 @@ std::string parameters_of(const Request& r, int64_t seed, const std::string& mod
   add("Schedule type", *r.scheduler);
   add("CFG scale", fmt::format("{}", *r.cfg_scale));
   add("Seed", std::to_string(seed));
-  add("Size", fmt::format("{}x{}", *r.width, *r.height));
+  add("Size", fmt::format("{}x{}", *r.width, *r.height));  // of the part that was painted
   add("Model", model_name);
   add("Clip skip", std::to_string(*r.clip_skip));
+  if (!r.init_image.empty()) add("Denoising strength", fmt::format("{}", *r.strength));
+  if (!r.mask_image.empty()) add("Mask blur", std::to_string(r.mask_blur));
   if (r.eta) add("Eta", fmt::format("{}", *r.eta));
   add("RNG", r.rng);
   add("Version", fmt::format("Gesso {}", GESSO_VERSION));
@@ -27,8 +29,9 @@ std::string parameters_of(const Request& r, int64_t seed, const std::string& mod
 
 }  // namespace
 
-Picture make_picture(const Request& resolved, int index, const std::string& model_name, std::vector<uint8_t> pixels) {
-  Picture picture{.width = *resolved.width, .height = *resolved.height, .pixels = std::move(pixels)};
+Picture make_picture(const Request& resolved, int index, const std::string& model_name, Image image) {
+  Picture picture{
+      .width = image.width, .height = image.height, .channels = image.channels, .pixels = std::move(image.pixels)};
   picture.seed = resolved.seed + index;
   if (resolved.metadata) {
     picture.parameters = parameters_of(resolved, picture.seed, model_name);

@@ -45,20 +45,27 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
   const bool guided = *request.cfg_scale != 1.0;
   const PromptOptions options{*request.clip_skip, *request.width, *request.height};
 
-  MetaDevice text, denoise, decode;
+  MetaDevice text, encode, denoise, decode;
   const Conditioning cond = model.encode(text, compute, request.prompt, options);
   if (guided) (void)model.encode(text, compute, request.negative_prompt, options);
   plan.stages.push_back(measured("text", text, compute, 1));
 
-  const int64_t n = guided ? 2 : 1;
+  const bool extra = model.extra_input() == ExtraInput::kMaskAndPicture, over = !request.init_image.empty();
+  if (over || extra) {
+    (void)model.encode_picture(encode.empty({1, *request.height, *request.width, 3}, compute));
+    plan.stages.push_back(measured("encode", encode, compute, over && extra ? 2 : 1));
+  }
+
+  const int64_t n = guided ? 2 : 1, channels = extra ? 2 * format.channels + 1 : format.channels;
   {
     const Tensor context = denoise.empty({n, cond.context.dim(1), cond.context.dim(2)}, compute);
     const Tensor vector = cond.vector ? denoise.empty({n, cond.vector.dim(1)}, compute) : Tensor();
-    (void)model.predict(denoise.empty({n, h, w, format.channels}, compute), 999.f, context, vector);
+    (void)model.predict(denoise.empty({n, h, w, channels}, compute), 999.f, context, vector);
   }
   const Sampler& sampler = *find_sampler(*request.sampling_method).sampler;
-  plan.stages.push_back(measured("denoise", denoise, compute,
-                                 int64_t{sampler.evaluations_per_step} * *request.steps * request.batch_count));
+  const int steps = over ? steps_for_strength(*request.steps, *request.strength) : *request.steps;
+  plan.stages.push_back(
+      measured("denoise", denoise, compute, int64_t{sampler.evaluations_per_step} * steps * request.batch_count));
 
   (void)cast(model.decode(decode.empty({1, h, w, format.channels}, compute)), DType::kF32);
   plan.stages.push_back(measured("decode", decode, compute, request.batch_count));

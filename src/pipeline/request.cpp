@@ -247,7 +247,7 @@ Json recipe_to_json(const Request& resolved, int index) {
   for (const Field& field : request_fields()) {
     const std::string name(field.name);
     if (field.role == FieldRole::kMachine) document.erase(name);
-    if (field.role != FieldRole::kFile || !document.contains(name)) continue;
+    if ((field.role != FieldRole::kFile && field.role != FieldRole::kInput) || !document.contains(name)) continue;
     std::filesystem::path path(document[name].get<std::string>());
     if (!path.has_filename()) path = path.parent_path();  // a folder with a slash at its end
     document[name] = path.filename().string();

@@ -27,6 +27,12 @@ std::vector<std::string_view> prediction_names() {
   names.insert(names.begin(), "auto");
   return names;
 }
+std::vector<std::string_view> resize_modes() {
+  return {"fill", "fit", "stretch"};
+}
+std::vector<std::string_view> inpaint_areas() {
+  return {"whole", "masked"};
+}
 std::vector<std::string_view> precisions() {
   return {"auto", "f32", "bf16"};
 }
@@ -89,6 +95,34 @@ const Field kFields[] = {
      .maximum = 10000, .other_names = "n_iter n count batch_size num_images", .common = true},
     {.name = "metadata", .member = &Request::metadata, .options = "!--disable-image-metadata", .placeholder = "",
      .group = "Picture", .description = "write the recipe into the picture", .other_names = "embed_metadata"},
+
+    {.name = "init_image", .member = &Request::init_image, .options = "-i,--init-img", .placeholder = "FILE",
+     .group = "Painting over", .description = "picture to paint over; PNG, JPEG or WebP",
+     .other_names = "init_img init_images image", .role = FieldRole::kInput, .common = true},
+    {.name = "strength", .member = &Request::strength, .options = "--strength", .placeholder = "X",
+     .group = "Painting over", .description = "how much of it is painted anew: of n steps, the last strength * n run",
+     .absent = "0.75; 1 for models made for inpainting", .minimum = 0, .maximum = 1,
+     .other_names = "denoising_strength denoise", .common = true},
+    {.name = "mask_image", .member = &Request::mask_image, .options = "--mask", .placeholder = "FILE",
+     .group = "Painting over", .description = "picture whose white part is painted anew; no other pixel changes",
+     .other_names = "mask", .role = FieldRole::kInput, .common = true},
+    {.name = "mask_invert", .member = &Request::mask_invert, .options = "--mask-invert", .placeholder = "",
+     .group = "Painting over", .description = "paint the black part of the mask anew",
+     .other_names = "inpainting_mask_invert"},
+    {.name = "mask_blur", .member = &Request::mask_blur, .options = "--mask-blur", .placeholder = "PX",
+     .group = "Painting over", .description = "soften the mask's edge, inwards", .minimum = 0, .maximum = 256},
+    {.name = "inpaint_area", .member = &Request::inpaint_area, .options = "--inpaint-area", .placeholder = "NAME",
+     .group = "Painting over",
+     .description = "paint the whole picture, or only the mask's surroundings, at the full width and height",
+     .choices = inpaint_areas, .other_names = "inpaint_full_res"},
+    {.name = "inpaint_padding", .member = &Request::inpaint_padding, .options = "--inpaint-padding",
+     .placeholder = "PX", .group = "Painting over",
+     .description = "how much around the mask is looked at when only its surroundings are painted", .minimum = 0,
+     .maximum = 4096, .other_names = "inpaint_full_res_padding"},
+    {.name = "resize_mode", .member = &Request::resize_mode, .options = "--resize-mode", .placeholder = "NAME",
+     .group = "Painting over",
+     .description = "bring the picture to size by cutting (fill), by repeating its border (fit) or by stretching",
+     .choices = resize_modes},
 
     {.name = "steps", .member = &Request::steps, .options = "--steps", .placeholder = "N", .group = "Sampling",
      .description = "denoising steps", .absent = kModelDecides, .minimum = 1, .maximum = 10000,

@@ -15,7 +15,8 @@ namespace gesso {
 /// What a field is about, beyond its type.
 enum class FieldRole {
   kPicture,  ///< decides what the picture looks like
-  kFile,     ///< a path; only its base name is kept in a picture's recipe
+  kFile,     ///< path of a model file; only its base name is kept in a picture's recipe
+  kInput,    ///< path of a picture; as kFile
   kMachine,  ///< how this computer does the work; not part of a recipe
 };
 

@@ -34,9 +34,9 @@ Json command_line(const Field& field) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   Json out = {{"options", std::move(names)}, {"placeholder", field.placeholder}, {"group", field.group}};
-  if (negated) out["flag"] = false;  // giving the flag sets the field to this
+  if (std::holds_alternative<bool Request::*>(field.member)) out["flag"] = !negated;  // what giving it sets
   if (field.common) out["common"] = true;
-  if (field.role == FieldRole::kFile) out["file"] = true;
+  if (field.role == FieldRole::kFile || field.role == FieldRole::kInput) out["file"] = true;
   return out;
 }
 

@@ -56,7 +56,8 @@ Tensor pair(const Tensor& a, const Tensor& b) {
 /// The model as the sampling layer sees it: scaled latent and timestep in, raw outputs out, one for each branch.
 class NetworkRunner {
  public:
-  NetworkRunner(const Work& work, const TextStates& text) : work_(work), text_(text), dtype_(work.compute) {
+  NetworkRunner(const Work& work, const TextStates& text, const Latent& extra)
+      : work_(work), text_(text), extra_(extra), dtype_(work.compute) {
     // One batch of two halves the weight traffic; it needs prompts of equally many chunks.
     if (text.guided && text.cond.context.shape() == text.uncond.context.shape()) {
       both_.context = pair(text.cond.context, text.uncond.context);
@@ -74,7 +75,8 @@ class NetworkRunner {
 
  private:
   std::vector<Latent> run(const Latent& x, float timestep, std::span<const Branch> branches, DType dtype) {
-    const Tensor input = upload(work_.device, x, dtype);
+    Tensor input = upload(work_.device, x, dtype);
+    if (extra_.size() > 0) input = concat(input, upload(work_.device, extra_, dtype));
     const bool cond_first = branches.size() == 2 && branches[0] == Branch::kCond && branches[1] == Branch::kUncond;
     if (cond_first && both_.context) {
       const Tensor y = predict(pair(input, input), timestep, both_, dtype);
@@ -92,9 +94,63 @@ class NetworkRunner {
 
   const Work& work_;
   const TextStates& text_;
+  const Latent& extra_;
   Conditioning both_;
   DType dtype_;
 };
+
+/// Keeps the picture where its mask is 0: the denoiser sees it there with noise of the right strength, and answers it.
+Denoise keeping(Denoise denoise, const StartingPoint& start, const Prediction& prediction, const Latent& noise) {
+  if (start.mask.empty() || start.extra.size() > 0) return denoise;
+  const auto blend = [&start](Latent x, const Latent& kept) {
+    const size_t plane = start.mask.size();
+    for (size_t i = 0; i < x.size(); ++i)
+      x.values[i] = kept.values[i] + start.mask[i % plane] * (x.values[i] - kept.values[i]);
+    return x;
+  };
+  return [=, &start, &prediction](const Latent& x, double sigma) {
+    return blend(denoise(blend(x, noised(prediction, start.picture, noise, sigma)), sigma), start.picture);
+  };
+}
+
+/// The latent of a picture [1, h, w, 3] in [-1, 1], as the model knows it.
+Latent encoded(const Work& work, const Tensor& picture) {
+  DType dtype = work.compute;
+  const Tensor z = guarded(
+      work, "encode", dtype, [&](DType d) { return work.model.encode_picture(cast(picture, d)); },
+      [](const Tensor& y) { return all_finite(y); });
+  Latent latent = download(z);
+  const LatentFormat& format = work.model.latent_format();
+  for (float& value : latent.values) value = (value - format.shift) * format.factor;
+  return latent;
+}
+
+/// What a network for inpainting sees (diffusers' StableDiffusionInpaintPipeline): the mask at every scale-th pixel,
+/// and the latent of the picture with the masked part gray.
+Latent mask_and_picture(const Work& work, const std::vector<float>& mask, std::vector<float> pixels) {
+  const int64_t scale = work.model.latent_format().scale, width = *work.request.width, height = *work.request.height;
+  for (size_t i = 0; i < pixels.size(); ++i)
+    if (mask[i / 3] > 0.5f) pixels[i] = 0;
+  const Latent picture = encoded(work, from_values(work.device, pixels, {1, height, width, 3}));
+  Latent extra = zero_latent(1 + picture.channels, picture.height, picture.width);
+  for (int y = 0; y < extra.height; ++y)
+    for (int x = 0; x < extra.width; ++x)
+      extra.values[static_cast<size_t>(y * extra.width + x)] = mask[static_cast<size_t>(y * scale * width + x * scale)];
+  std::copy(picture.values.begin(), picture.values.end(), extra.values.begin() + extra.height * extra.width);
+  return extra;
+}
+
+/// For each pixel of the latent, 1 where any of its pixels is painted anew.
+std::vector<float> latent_mask(const std::vector<float>& mask, int width, int scale) {
+  const size_t columns = static_cast<size_t>(width / scale), rows = mask.size() / static_cast<size_t>(width * scale);
+  std::vector<float> result(columns * rows);
+  for (size_t i = 0; i < mask.size(); ++i) {
+    const size_t y = i / static_cast<size_t>(width) / static_cast<size_t>(scale);
+    const size_t x = i % static_cast<size_t>(width) / static_cast<size_t>(scale);
+    result[y * columns + x] = std::max(result[y * columns + x], mask[i]);
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -134,7 +190,30 @@ TextStates encode_text(const Work& work) {
   return text;
 }
 
-Latent denoise(const Work& work, const TextStates& text, int64_t seed) {
+StartingPoint encode_canvas(const Work& work, const Canvas* canvas) {
+  StartingPoint start;
+  const bool extra = work.model.extra_input() == ExtraInput::kMaskAndPicture;
+  if (!canvas && !extra) return start;
+  begin_stage(work, "encode", 1);
+  const double begin = seconds_now();
+  const int width = *work.request.width, height = *work.request.height;
+  const size_t pixels = static_cast<size_t>(width) * static_cast<size_t>(height);
+  std::vector<float> values(3 * pixels), mask(pixels, 1.f);
+  if (canvas) {
+    std::transform(canvas->picture.pixels.begin(), canvas->picture.pixels.end(), values.begin(),
+                   [](uint8_t p) { return static_cast<float>(p) / 127.5f - 1; });
+    start.picture = encoded(work, from_values(work.device, values, {1, height, width, 3}));
+    if (!canvas->mask.empty()) {
+      mask = canvas->mask;
+      start.mask = latent_mask(mask, width, work.model.latent_format().scale);
+    }
+  }
+  if (extra) start.extra = mask_and_picture(work, mask, std::move(values));
+  work.sink({.kind = Event::Kind::kStep, .stage = "encode", .step = 1, .steps = 1, .seconds = seconds_now() - begin});
+  return start;
+}
+
+Latent denoise(const Work& work, const TextStates& text, const StartingPoint& start, int64_t seed) {
   const Request& request = work.request;
   const LatentFormat& format = work.model.latent_format();
   std::vector<float> alphas = scaled_linear_alphas_cumprod();
@@ -142,12 +221,18 @@ Latent denoise(const Work& work, const TextStates& text, int64_t seed) {
   const SigmaTable table = SigmaTable::from_alphas_cumprod(alphas);
   const Prediction& prediction = find_prediction(request.prediction);
   const Sampler& sampler = *find_sampler(*request.sampling_method).sampler;
-  const std::vector<double> sigmas = find_schedule(*request.scheduler).sigmas(table, *request.steps);
+  const std::vector<double> all_sigmas = find_schedule(*request.scheduler).sigmas(table, *request.steps);
+  const bool over = start.picture.size() > 0;
+  const std::span<const double> sigmas =
+      over ? last_steps(all_sigmas, steps_for_strength(static_cast<int>(all_sigmas.size()) - 1, *request.strength))
+           : std::span(all_sigmas);
+  if (sigmas.size() == 1) return start.picture;
 
   begin_stage(work, "denoise", static_cast<int>(sigmas.size()) - 1);
   const auto noise = find_noise_source(request.rng).make(static_cast<uint64_t>(seed));
   const Latent empty = zero_latent(format.channels, *request.height / format.scale, *request.width / format.scale);
-  const Latent start = noised(prediction, empty, noise_like(*noise, empty), sigmas.front());
+  const Latent first_noise = noise_like(*noise, empty);
+  const Latent noisy = noised(prediction, over ? start.picture : empty, first_noise, sigmas.front());
 
   double last = seconds_now();
   const double begin = last;
@@ -163,11 +248,12 @@ Latent denoise(const Work& work, const TextStates& text, int64_t seed) {
     last = now;
   };
   const GuidanceOptions guidance{.scale = text.guided ? *request.cfg_scale : 1.0};
-  const auto runner = std::make_shared<NetworkRunner>(work, text);
-  const Denoise denoiser =
+  const auto runner = std::make_shared<NetworkRunner>(work, text, start.extra);
+  const Denoise denoiser = keeping(
       make_denoiser([runner](const Latent& x, double t, std::span<const Branch> b) { return (*runner)(x, t, b); },
-                    prediction, table, find_guidance("cfg"), guidance);
-  return sample(sampler, denoiser, start, context);
+                    prediction, table, find_guidance("cfg"), guidance),
+      start, prediction, first_noise);
+  return sample(sampler, denoiser, noisy, context);
 }
 
 std::vector<uint8_t> decode(const Work& work, const Latent& latent) {

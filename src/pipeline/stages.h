@@ -3,6 +3,7 @@
 #include <string>
 
 #include "models/latent_diffusion.h"
+#include "pipeline/canvas.h"
 #include "pipeline/engine.h"
 #include "sampling/latent.h"
 
@@ -30,8 +31,19 @@ struct TextStates {
 
 /// "text": the prompts through the text encoders.
 TextStates encode_text(const Work& work);
-/// "denoise": noise of `seed` to a latent.
-Latent denoise(const Work& work, const TextStates& text, int64_t seed);
+/// A picture to paint over, as the denoiser works with it.
+struct StartingPoint {
+  Latent picture = {};           ///< empty: there is none
+  std::vector<float> mask = {};  ///< for each pixel of the latent, 1 where it is painted anew; empty: everywhere
+  Latent extra = {};             ///< the channels that extra_input() asks for; empty when none
+};
+
+/// "encode": the canvas, if there is one, through the autoencoder; and what the network wants to see besides.
+StartingPoint encode_canvas(const Work& work, const Canvas* canvas);
+/// "denoise": noise of `seed` to a latent. Over a picture, the last strength * steps steps of the schedule run (see
+/// steps_for_strength), from the picture with noise; where its mask is 0 it is put back before and after every
+/// evaluation, unless the network sees the mask itself.
+Latent denoise(const Work& work, const TextStates& text, const StartingPoint& start, int64_t seed);
 /// "decode": a latent to rows of RGB pixels, width * height * 3 bytes.
 std::vector<uint8_t> decode(const Work& work, const Latent& latent);
 

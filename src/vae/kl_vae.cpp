@@ -115,4 +115,14 @@ Tensor KlEncoder::operator()(const Tensor& image) const {
   return quant_ ? (*quant_)(x) : x;
 }
 
+Tensor KlEncoder::mean(const Tensor& image) const {
+  const Tensor moments = to_channels_first(cast((*this)(image), DType::kF32));  // [n, 2 z, h, w]
+  const int64_t n = moments.dim(0), half = moments.dim(1) / 2 * moments.dim(2) * moments.dim(3);
+  const std::vector<float> values = to_values(moments);
+  std::vector<float> means;
+  for (int64_t i = 0; i < n; ++i)
+    means.insert(means.end(), values.begin() + 2 * i * half, values.begin() + (2 * i + 1) * half);
+  return to_channels_last(from_values(image.device(), means, {n, moments.dim(1) / 2, moments.dim(2), moments.dim(3)}));
+}
+
 }  // namespace gesso

@@ -68,6 +68,8 @@ class KlEncoder {
   /// `w` is the autoencoder: encoder.*, and quant_conv where it has one.
   KlEncoder(const WeightScope& w, int groups);
   Tensor operator()(const Tensor& image) const;
+  /// The mean alone, [n, h / 8, w / 8, z].
+  Tensor mean(const Tensor& image) const;
 
  private:
   nn::Conv2d conv_in_;

@@ -54,7 +54,7 @@ struct Run : ::testing::Test {
       EXPECT_LT(relative_error(text.cond.vector, golden.tensor(cpu, "txt2img.y")), kF32Bound);
     }
 
-    const Latent latent = denoise(work, text, r.seed);
+    const Latent latent = denoise(work, text, encode_canvas(work, nullptr), r.seed);
     const Tensor steps = golden.tensor(cpu, "txt2img.steps");
     const Tensor last = steps.slice(steps.dim(0) - 1, steps.dim(0));
     const Tensor actual = from_values(cpu, latent.values, last.shape());
@@ -120,6 +120,60 @@ TEST_F(Run, LoosePartsGiveTheSamePicture) {
       r.*member = part_of(golden, prefix, folder / (std::string(name) + "-" + prefix + "safetensors"));
     expect_picture(golden, r);
   }
+}
+
+/// A case of tests/data/golden that paints over a picture: from its init picture to its last latent and its pixels.
+struct PaintingOver : Run {
+  void expect_case(const Golden& golden, Request r, const std::string& name, const Image& picture,
+                   std::vector<float> mask) {
+    const LoadedModel loaded = load_model(r);
+    r.prediction = loaded.model->denoising().prediction;
+    r.clip_skip = loaded.model->defaults().clip_skip;
+    const Work work{*loaded.model, cpu, r, DType::kF32, ignore};
+    Canvas canvas;
+    canvas.picture = picture;
+    canvas.mask = std::move(mask);
+    const StartingPoint start = encode_canvas(work, &canvas);
+    const Tensor steps = golden.tensor(cpu, name + ".steps"), last = steps.slice(steps.dim(0) - 1, steps.dim(0));
+    const Tensor encoded = golden.tensor(cpu, name + ".latent");
+    EXPECT_LT(relative_error(from_values(cpu, start.picture.values, encoded.shape()), encoded), kF32Bound);
+    if (golden.has(name + ".extra")) {
+      const Tensor extra = golden.tensor(cpu, name + ".extra");
+      EXPECT_LT(relative_error(from_values(cpu, start.extra.values, extra.shape()), extra), kF32Bound);
+    }
+    const Latent latent = denoise(work, encode_text(work), start, r.seed);
+    EXPECT_LT(relative_error(from_values(cpu, latent.values, last.shape()), last), kF32Bound);
+  }
+
+  /// A picture [1, 3, h, w] of whole numbers from 0 to 255.
+  Image image_of(const Tensor& values) {
+    const std::vector<float> x = to_values(to_channels_last(values));
+    Image image{static_cast<int>(values.dim(3)), static_cast<int>(values.dim(2)), 3, {}};
+    for (const float v : x) image.pixels.push_back(static_cast<uint8_t>(v));
+    return image;
+  }
+};
+
+TEST_F(PaintingOver, WithinTheMaskByANetworkThatSeesIt) {
+  const Golden golden("tiny_sd1_inpaint");
+  Request r = request(golden, data("golden/tiny_sd1.safetensors"));
+  r.diffusion_model = data("golden/tiny_sd1_inpaint.safetensors");
+  r.strength = 1;
+  expect_case(golden, r, "network", image_of(golden.tensor(cpu, "network.init")),
+              to_values(golden.tensor(cpu, "network.mask")));
+}
+
+TEST_F(PaintingOver, WithinTheMaskByAnyNetwork) {
+  const Golden golden("tiny_sd1_inpaint");
+  Request r = request(golden, data("golden/tiny_sd1.safetensors"));
+  r.strength = 0.8;
+  expect_case(golden, r, "kept", image_of(golden.tensor(cpu, "kept.init")), to_values(golden.tensor(cpu, "kept.mask")));
+}
+
+TEST_F(PaintingOver, ANetworkForInpaintingPaintsWithoutAPictureToo) {
+  Request r = request(Golden("tiny_sd1_inpaint"), data("golden/tiny_sd1.safetensors"));
+  r.diffusion_model = data("golden/tiny_sd1_inpaint.safetensors");
+  EXPECT_EQ(make_engine({})->generate(r, ignore, {}).pictures.size(), 1u);
 }
 
 TEST_F(Run, EngineRepeatsAndBatchesByteForByte) {

@@ -15,7 +15,7 @@ Kind unet() {
           .has = {{kFirst}, {kContext}, {"output_blocks.#.0.in_layers.0.weight"}},
           .any = {{"input_blocks.#.1.proj_in.weight", {kAny, kAny, kAny, kAny}}, {kContext, {kAny, 768}}},
           .lacks = {"label_emb.0.0.weight"},
-          .variants = {{"inpainting", {{kFirst, {kAny, 9, kAny, kAny}}}, {}, false},
+          .variants = {{"inpainting", {{kFirst, {kAny, 9, kAny, kAny}}}},
                        {"instruct-pix2pix", {{kFirst, {kAny, 8, kAny, kAny}}}, {}, false},
                        {"without middle block", {}, {"middle_block.0.in_layers.0.weight"}, false},
                        {"without middle attention", {}, {"middle_block.1.norm.weight"}, false}},

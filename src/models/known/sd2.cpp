@@ -15,7 +15,7 @@ Kind unet() {
       .network = &unet_network(),
       .has = {{kFirst}, {"input_blocks.#.1.proj_in.weight", {kAny, kAny}}, {"output_blocks.#.0.in_layers.0.weight"}},
       .lacks = {"label_emb.0.0.weight"},
-      .variants = {{"inpainting", {{kFirst, {kAny, 9, kAny, kAny}}}, {}, false},
+      .variants = {{"inpainting", {{kFirst, {kAny, 9, kAny, kAny}}}},
                    {"depth", {{kFirst, {kAny, 5, kAny, kAny}}}, {}, false},
                    {"x4 upscaler", {{kFirst, {kAny, 7, kAny, kAny}}}, {}, false},
                    {"without middle block", {}, {"middle_block.0.in_layers.0.weight"}, false},

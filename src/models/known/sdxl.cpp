@@ -21,7 +21,7 @@ Kind unet() {
                         {{"output_blocks.3.1.transformer_blocks.1.norm1.weight"}},
                         {"middle_block.1.norm.weight"}},
                        {"Vega", {}, {"middle_block.1.norm.weight"}},
-                       {"inpainting", {{kFirst, {kAny, 9, kAny, kAny}}}, {}, false},
+                       {"inpainting", {{kFirst, {kAny, 9, kAny, kAny}}}},
                        {"instruct-pix2pix", {{kFirst, {kAny, 8, kAny, kAny}}}, {}, false}},
           .supported = true};
 }
