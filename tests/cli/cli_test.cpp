@@ -228,7 +228,7 @@ TEST_F(CommandLine, MistakesAreRefusedInOneLine) {
 }
 
 TEST_F(CommandLine, MissingFeaturesAreRefusedUnlessTheyAskForNothing) {
-  expect_usage({"-p", "a", "-i", "in.png"}, "--init-img: not supported yet");
+  expect_usage({"-p", "a", "--control-image", "in.png"}, "--control-image: not supported yet");
   expect_usage({"-p", "a", "--hires"}, "not supported yet");
   expect_usage({"-p", "a", "-M", "vid_gen"}, "not supported yet");
   const Ended lora = gesso({"-p", "a <lora:x:1>"});
