@@ -64,7 +64,12 @@ Request resolve(const Request& request, const LatentDiffusion& model, const Inpu
   r.clip_skip = r.clip_skip.value_or(defaults.clip_skip);
   const SamplerChoice choice = find_sampler(r.sampling_method.value_or(defaults.sampler));
   r.sampling_method = std::string(choice.sampler->name);
-  const std::string schedule = choice.schedule ? std::string(choice.schedule->name) : defaults.scheduler;
+  std::string schedule = defaults.scheduler;
+  if (choice.schedule)
+    schedule = choice.schedule->name;
+  else if (!choice.sampler->schedule.empty())
+    schedule = choice.sampler->schedule;  // the one it was made for
+  if (!r.sigmas.empty()) r.steps = static_cast<int>(parse_sigmas(r.sigmas).size()) - 1;
   r.scheduler = std::string(find_schedule(r.scheduler.value_or(schedule)).name);
   r.prediction =
       r.prediction == "auto" ? model.denoising().prediction : std::string(find_prediction(r.prediction).name);

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "device/meta/meta_device.h"
 #include "ops/ops.h"
-#include "sampling/samplers.h"
+#include "pipeline/sampling_setup.h"
 
 namespace gesso {
 namespace {
@@ -42,7 +42,8 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
   plan.budget = budget;
   const LatentFormat& format = model.latent_format();
   const int64_t h = *request.height / format.scale, w = *request.width / format.scale;
-  const bool guided = *request.cfg_scale != 1.0;
+  const SamplingSetup setup = sampling_setup(model, request);
+  const bool guided = needs_negative(setup.guidance, setup.guidance_options);
   const PromptOptions options{*request.clip_skip, *request.width, *request.height};
 
   MetaDevice text, encode, denoise, decode;
@@ -62,10 +63,8 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
     const Tensor vector = cond.vector ? denoise.empty({n, cond.vector.dim(1)}, compute) : Tensor();
     (void)model.predict(denoise.empty({n, h, w, channels}, compute), 999.f, context, vector);
   }
-  const Sampler& sampler = *find_sampler(*request.sampling_method).sampler;
-  const int steps = over ? steps_for_strength(*request.steps, *request.strength) : *request.steps;
   plan.stages.push_back(
-      measured("denoise", denoise, compute, int64_t{sampler.evaluations_per_step} * steps * request.batch_count));
+      measured("denoise", denoise, compute, int64_t{evaluations(setup.sampler, setup.sigmas)} * request.batch_count));
 
   (void)cast(model.decode(decode.empty({1, h, w, format.channels}, compute)), DType::kF32);
   plan.stages.push_back(measured("decode", decode, compute, request.batch_count));

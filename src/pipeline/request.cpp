@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "pipeline/request_fields.h"
+#include "sampling/extra_args.h"
 
 namespace gesso {
 namespace {
@@ -224,6 +225,8 @@ Request request_from_json(const Json& document) {
     if (field.required && !document.contains(field.name))
       fail(ErrorCode::kUsage, "{}: missing; it says {}", field.name, field.description);
   check_prompt(request);
+  if (!request.sigmas.empty()) parse_sigmas(request.sigmas);
+  parse_extra_args(request.extra_sample_args);
   if (request.seed > std::numeric_limits<int64_t>::max() - request.batch_count)
     fail(ErrorCode::kUsage, "seed: {} leaves no room for {} pictures with a seed each", request.seed,
          request.batch_count);

@@ -41,8 +41,13 @@ struct Request {
   std::optional<double> cfg_scale;
   std::optional<std::string> sampling_method;
   std::optional<std::string> scheduler;
+  std::string sigmas;  ///< in place of steps and scheduler: falling numbers apart by commas
   std::optional<double> eta;
-  std::optional<int> clip_skip;  ///< 1: the encoder's last layer
+  std::string guidance_method = "cfg";
+  std::optional<double> guidance_rescale;
+  std::optional<double> guidance_start, guidance_end;  ///< shares of the steps
+  std::string extra_sample_args;                       ///< "name=value,..."; see sampling/extra_args.h
+  std::optional<int> clip_skip;                        ///< 1: the encoder's last layer
   std::string rng = "cuda";
   std::string prediction = "auto";
 

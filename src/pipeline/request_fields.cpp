@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "sampling/guidance.h"
 #include "sampling/names.h"
 #include "sampling/noise.h"
 #include "sampling/prediction.h"
@@ -21,6 +22,9 @@ std::vector<std::string_view> scheduler_names() {
 }
 std::vector<std::string_view> rngs() {
   return names_of(noise_sources());
+}
+std::vector<std::string_view> guidance_names() {
+  return names_of(guidances());
 }
 std::vector<std::string_view> prediction_names() {
   std::vector<std::string_view> names = names_of(predictions());
@@ -48,6 +52,9 @@ std::string choose_scheduler(Request&, std::string_view name) {
 }
 std::string choose_rng(Request&, std::string_view name) {
   return std::string(find_noise_source(name).name);
+}
+std::string choose_guidance(Request&, std::string_view name) {
+  return std::string(find_guidance(name).name);
 }
 std::string choose_prediction(Request&, std::string_view name) {
   return name == "auto" ? "auto" : std::string(find_prediction(name).name);
@@ -137,9 +144,28 @@ const Field kFields[] = {
     {.name = "scheduler", .member = &Request::scheduler, .options = "--scheduler", .placeholder = "NAME",
      .group = "Sampling", .description = "how the noise levels are spaced", .absent = kModelDecides,
      .choices = scheduler_names, .choose = choose_scheduler, .other_names = "schedule"},
+    {.name = "sigmas", .member = &Request::sigmas, .options = "--sigmas", .placeholder = "LIST", .group = "Sampling",
+     .description = "noise levels in place of steps and scheduler, falling and apart by commas, such as 14.6,7,3,0",
+     .other_names = "custom_sigmas"},
     {.name = "eta", .member = &Request::eta, .options = "--eta", .placeholder = "X", .group = "Sampling",
      .description = "noise that samplers with randomness add again at each step", .absent = "the sampler decides",
      .minimum = 0, .maximum = 10},
+    {.name = "guidance_method", .member = &Request::guidance_method, .options = "--guidance-method",
+     .placeholder = "NAME", .group = "Sampling", .description = "how the prompt and the negative prompt are weighed",
+     .choices = guidance_names, .choose = choose_guidance, .other_names = "guider"},
+    {.name = "guidance_rescale", .member = &Request::guidance_rescale, .options = "--guidance-rescale",
+     .placeholder = "X", .group = "Sampling",
+     .description = "how far guidance keeps the contrast of the prompt's own picture", .absent = "0", .minimum = 0,
+     .maximum = 1, .other_names = "cfg_rescale rescale_cfg"},
+    {.name = "guidance_start", .member = &Request::guidance_start, .options = "--guidance-start", .placeholder = "X",
+     .group = "Sampling", .description = "share of the steps before which there is no guidance", .absent = "0",
+     .minimum = 0, .maximum = 1, .other_names = "cfg_start"},
+    {.name = "guidance_end", .member = &Request::guidance_end, .options = "--guidance-end", .placeholder = "X",
+     .group = "Sampling", .description = "share of the steps after which there is no guidance", .absent = "1",
+     .minimum = 0, .maximum = 1, .other_names = "cfg_end"},
+    {.name = "extra_sample_args", .member = &Request::extra_sample_args, .options = "--extra-sample-args",
+     .placeholder = "ARGS", .group = "Sampling",
+     .description = "options of a few samplers, schedules and guidances, such as order=3,s_noise=1.01"},
     {.name = "clip_skip", .member = &Request::clip_skip, .options = "--clip-skip", .placeholder = "N",
      .group = "Sampling", .description = "take the text encoder's layer this far from its end; 1 is the last",
      .absent = kModelDecides, .minimum = -1, .maximum = 64, .below_one_is_absent = true},
@@ -147,7 +173,7 @@ const Field kFields[] = {
      .group = "Sampling", .description = "whose random numbers the noise repeats: torch on a GPU or on the CPU",
      .choices = rngs, .choose = choose_rng},
     {.name = "prediction", .member = &Request::prediction, .options = "--prediction", .placeholder = "NAME",
-     .group = "Sampling", .description = "what the network predicts: the noise (eps) or the velocity (v)",
+     .group = "Sampling", .description = "what the network predicts: the noise (eps), the velocity (v), or as others are trained",
      .choices = prediction_names, .choose = choose_prediction, .other_names = "prediction_type"},
 
     {.name = "precision", .member = &Request::precision, .options = "--precision", .placeholder = "NAME",

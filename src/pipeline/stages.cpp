@@ -4,13 +4,11 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/error.h"
 #include "ops/ops.h"
+#include "pipeline/sampling_setup.h"
 #include "sampling/denoiser.h"
-#include "sampling/guidance.h"
 #include "sampling/noise.h"
-#include "sampling/prediction.h"
-#include "sampling/samplers.h"
-#include "sampling/schedule.h"
 
 namespace gesso {
 namespace {
@@ -83,9 +81,21 @@ class NetworkRunner {
       return {download(y.slice(0, 1)), download(y.slice(1, 2))};
     }
     std::vector<Latent> outputs;
-    for (const Branch branch : branches)
-      outputs.push_back(download(predict(input, timestep, branch == Branch::kCond ? text_.cond : text_.uncond, dtype)));
+    for (const Branch branch : branches) outputs.push_back(download(predict(input, timestep, text_of(branch), dtype)));
     return outputs;
+  }
+
+  const Conditioning& text_of(Branch branch) const {
+    switch (branch) {
+      case Branch::kCond:
+        return text_.cond;
+      case Branch::kUncond:
+        return text_.uncond;
+      case Branch::kEmpty:
+        return text_.empty;
+      default:
+        fail(ErrorCode::kInternal, "this model has no such branch");
+    }
   }
 
   Tensor predict(const Tensor& x, float timestep, const Conditioning& c, DType dtype) {
@@ -109,7 +119,10 @@ Denoise keeping(Denoise denoise, const StartingPoint& start, const Prediction& p
     return x;
   };
   return [=, &start, &prediction](const Latent& x, double sigma) {
-    return blend(denoise(blend(x, noised(prediction, start.picture, noise, sigma)), sigma), start.picture);
+    Estimate estimate = denoise(blend(x, noised(prediction, start.picture, noise, sigma)), sigma);
+    estimate.denoised = blend(std::move(estimate.denoised), start.picture);
+    if (estimate.uncond.size() > 0) estimate.uncond = blend(std::move(estimate.uncond), start.picture);
+    return estimate;
   };
 }
 
@@ -166,8 +179,11 @@ Latent download(const Tensor& x) {
 
 TextStates encode_text(const Work& work) {
   TextStates text;
-  text.guided = *work.request.cfg_scale != 1.0;
-  begin_stage(work, "text", text.guided ? 2 : 1);
+  const SamplingSetup setup = sampling_setup(work.model, work.request);
+  text.guided = needs_negative(setup.guidance, setup.guidance_options);
+  const bool measured_from_empty = text.guided && setup.guidance.name == "perp_neg";
+  const int steps = 1 + (text.guided ? 1 : 0) + (measured_from_empty ? 1 : 0);
+  begin_stage(work, "text", steps);
   const PromptOptions options{*work.request.clip_skip, *work.request.width, *work.request.height};
   DType dtype = work.compute;
   const auto encode = [&](const std::string& prompt, int step) {
@@ -176,7 +192,6 @@ TextStates encode_text(const Work& work) {
         work, "text", dtype, [&](DType d) { return work.model.encode(work.device, d, prompt, options); },
         [](const Conditioning& c) { return finite(c); });
     const double seconds = seconds_now() - start;
-    const int steps = text.guided ? 2 : 1;
     work.sink({.kind = Event::Kind::kStep,
                .stage = "text",
                .step = step,
@@ -187,6 +202,7 @@ TextStates encode_text(const Work& work) {
   };
   text.cond = encode(work.request.prompt, 1);
   if (text.guided) text.uncond = encode(work.request.negative_prompt, 2);
+  if (measured_from_empty) text.empty = encode("", 3);
   return text;
 }
 
@@ -216,27 +232,20 @@ StartingPoint encode_canvas(const Work& work, const Canvas* canvas) {
 Latent denoise(const Work& work, const TextStates& text, const StartingPoint& start, int64_t seed) {
   const Request& request = work.request;
   const LatentFormat& format = work.model.latent_format();
-  std::vector<float> alphas = scaled_linear_alphas_cumprod();
-  if (work.model.denoising().zero_terminal_snr) alphas = zero_terminal_snr(alphas);
-  const SigmaTable table = SigmaTable::from_alphas_cumprod(alphas);
-  const Prediction& prediction = find_prediction(request.prediction);
-  const Sampler& sampler = *find_sampler(*request.sampling_method).sampler;
-  const std::vector<double> all_sigmas = find_schedule(*request.scheduler).sigmas(table, *request.steps);
-  const bool over = start.picture.size() > 0;
-  const std::span<const double> sigmas =
-      over ? last_steps(all_sigmas, steps_for_strength(static_cast<int>(all_sigmas.size()) - 1, *request.strength))
-           : std::span(all_sigmas);
-  if (sigmas.size() == 1) return start.picture;
+  const SamplingSetup setup = sampling_setup(work.model, request);
+  const std::vector<double>& sigmas = setup.sigmas;
+  if (sigmas.size() == 1 && start.picture.size() > 0) return start.picture;  // strength 0
 
   begin_stage(work, "denoise", static_cast<int>(sigmas.size()) - 1);
   const auto noise = find_noise_source(request.rng).make(static_cast<uint64_t>(seed));
   const Latent empty = zero_latent(format.channels, *request.height / format.scale, *request.width / format.scale);
   const Latent first_noise = noise_like(*noise, empty);
-  const Latent noisy = noised(prediction, over ? start.picture : empty, first_noise, sigmas.front());
+  const Latent& under = start.picture.size() > 0 ? start.picture : empty;
+  const Latent noisy = noised(setup.prediction, under, first_noise, sigmas.front());
 
   double last = seconds_now();
   const double begin = last;
-  SamplerContext context{.sigmas = sigmas, .noise = *noise, .eta = request.eta.value_or(1.0)};
+  SamplerContext context = setup.context(request, *noise, seed);
   context.on_step = [&](int step, int steps, const Latent&, const Latent&) {
     const double now = seconds_now();
     work.sink({.kind = Event::Kind::kStep,
@@ -247,13 +256,12 @@ Latent denoise(const Work& work, const TextStates& text, const StartingPoint& st
                .eta = (now - begin) / step * (steps - step)});
     last = now;
   };
-  const GuidanceOptions guidance{.scale = text.guided ? *request.cfg_scale : 1.0};
   const auto runner = std::make_shared<NetworkRunner>(work, text, start.extra);
   const Denoise denoiser = keeping(
       make_denoiser([runner](const Latent& x, double t, std::span<const Branch> b) { return (*runner)(x, t, b); },
-                    prediction, table, find_guidance("cfg"), guidance),
-      start, prediction, first_noise);
-  return sample(sampler, denoiser, noisy, context);
+                    setup.prediction, setup.table, setup.guidance, setup.guidance_options),
+      start, setup.prediction, first_noise);
+  return sample(setup.sampler, denoiser, noisy, context);
 }
 
 std::vector<uint8_t> decode(const Work& work, const Latent& latent) {

@@ -23,6 +23,7 @@ struct Work {
 /// The prompt and what it is guided away from.
 struct TextStates {
   Conditioning cond, uncond;
+  Conditioning empty;   ///< of the empty prompt, where the guidance asks for it
   bool guided = false;  ///< whether `uncond` is needed
 };
 

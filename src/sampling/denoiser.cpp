@@ -1,5 +1,7 @@
 #include "sampling/denoiser.h"
 
+#include <memory>
+
 #include "base/error.h"
 
 namespace gesso {
@@ -8,13 +10,17 @@ Denoise make_denoiser(Network network, const Prediction& prediction, SigmaTable 
                       const GuidanceOptions& options) {
   check_guidance(options);
   return [network = std::move(network), &prediction, table = std::move(table), &guidance, options,
-          branches = guidance.branches(options)](const Latent& x, double sigma) {
+          memory = std::make_shared<GuidanceMemory>()](const Latent& x, double sigma) -> Estimate {
     const Scalings scalings = prediction.scalings(sigma);
+    const std::vector<Branch> branches = guidance_branches(guidance, options, sigma);
     const std::vector<Latent> outputs = network(scaled(scalings.in, x), prediction.timestep(table, sigma), branches);
     if (outputs.size() != branches.size())
       fail(ErrorCode::kInternal, "the network answered {} conditions of {}", outputs.size(), branches.size());
-    const Latent output = guidance.combine(options, {x, sigma, scalings, outputs});
-    return weighted_sum(scalings.skip, x, scalings.out, output);
+    const GuidanceStep step{x, sigma, scalings, branches, outputs, guidance_scale(options, sigma), *memory};
+    const auto clean = [&](const Latent& output) { return weighted_sum(scalings.skip, x, scalings.out, output); };
+    Latent denoised = clean(guided_output(guidance, options, step));
+    if (!options.needs_uncond) return denoised;
+    return {std::move(denoised), clean(*step.output(Branch::kUncond))};
   };
 }
 

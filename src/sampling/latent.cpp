@@ -19,12 +19,33 @@ Latent scaled(double a, Latent x) {
   return x;
 }
 
-Latent weighted_sum(double a, Latent x, double b, const Latent& y) {
+namespace {
+
+void check_same_shape(const Latent& x, const Latent& y) {
   if (!x.same_shape(y))
     fail(ErrorCode::kInternal, "latents of the shapes {}x{}x{} and {}x{}x{} cannot be added", x.channels, x.height,
          x.width, y.channels, y.height, y.width);
+}
+
+}  // namespace
+
+Latent weighted_sum(double a, Latent x, double b, const Latent& y) {
+  check_same_shape(x, y);
   for (size_t i = 0; i < x.size(); ++i) x.values[i] = static_cast<float>(a * x.values[i] + b * y.values[i]);
   return x;
+}
+
+Latent sum_of(std::initializer_list<Term> terms) {
+  if (terms.size() == 0) fail(ErrorCode::kInternal, "a sum of latents needs a term");
+  const Latent& first = terms.begin()->latent;
+  for (const Term& term : terms) check_same_shape(first, term.latent);
+  Latent result = first;
+  for (size_t i = 0; i < result.size(); ++i) {
+    double sum = 0;
+    for (const Term& term : terms) sum += term.factor * term.latent.values[i];
+    result.values[i] = static_cast<float>(sum);
+  }
+  return result;
 }
 
 bool all_finite(const Latent& x) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <initializer_list>
 #include <vector>
 
 namespace gesso {
@@ -26,6 +27,16 @@ Latent scaled(double a, Latent x);
 
 /// a * x + b * y, element by element; computed in f64, rounded once. Both must have the same shape.
 Latent weighted_sum(double a, Latent x, double b, const Latent& y);
+
+/// A term of a sum: a factor and the latent it multiplies.
+struct Term {
+  double factor;
+  const Latent& latent;
+};
+
+/// The sum of factor * latent over all terms, element by element; computed in f64, rounded once. All must have the same
+/// shape.
+Latent sum_of(std::initializer_list<Term> terms);
 
 /// Whether no element is NaN or infinite.
 bool all_finite(const Latent& x);

@@ -16,6 +16,30 @@ Scalings v_scalings(double sigma) {
   return {1 / (norm * norm), -sigma / norm, 1 / norm};
 }
 
+/// Karras et al. 2022, table 1; the deviation of pictures is 0.5 there.
+constexpr double kEdmDeviation = 0.5;
+
+Scalings edm_scalings(double sigma) {
+  const double norm = std::hypot(sigma, kEdmDeviation);
+  return {kEdmDeviation * kEdmDeviation / (norm * norm), sigma * kEdmDeviation / norm, 1 / norm};
+}
+
+Scalings flow_scalings(double sigma) {
+  return {1, -sigma, 1};
+}
+
+double quarter_log(const SigmaTable&, double sigma) {
+  return std::log(sigma) / 4;
+}
+
+double thousand_sigma(const SigmaTable&, double sigma) {
+  return 1000 * sigma;
+}
+
+NoiseMix noise_in_place(double sigma) {
+  return {1 - sigma, sigma};
+}
+
 double table_timestep(const SigmaTable& table, double sigma) {
   return table.timestep(sigma);
 }
@@ -35,6 +59,14 @@ const std::vector<Prediction>& predictions() {
        v_scalings,
        table_timestep,
        noise_on_top},
+      {"edm", {}, "the picture, as Karras et al. scale it", edm_scalings, quarter_log, noise_on_top},
+      {"edm_v", {"v_prediction_edm"}, "the velocity, for any sigma", v_scalings, quarter_log, noise_on_top},
+      {"flow",
+       {"flow_prediction", "rectified_flow", "flow_match"},
+       "the velocity from picture to noise on a straight line",
+       flow_scalings,
+       thousand_sigma,
+       noise_in_place},
   };
   return rows;
 }

@@ -33,14 +33,19 @@ struct Prediction {
 ///   eps  the noise (Ho et al. 2020): skip 1, out -sigma, in 1 / sqrt(sigma^2 + 1)
 ///   v    sqrt(a) * noise - sqrt(1 - a) * image (Salimans and Ho 2022): skip 1 / (sigma^2 + 1),
 ///        out -sigma / sqrt(sigma^2 + 1), in as eps
+///   edm  Karras et al. 2022, table 1, with a deviation d of 0.5: skip d^2 / (sigma^2 + d^2),
+///        out sigma d / sqrt(sigma^2 + d^2), in 1 / sqrt(sigma^2 + d^2); the network is told ln(sigma) / 4
+///   edm_v  v, but the network is told ln(sigma) / 4
+///   flow noise - image, where a latent is (1 - sigma) image + sigma noise (Liu et al. 2022): skip 1, out -sigma, in 1;
+///        the network is told 1000 sigma
 const std::vector<Prediction>& predictions();
 
 /// The prediction of that name or alias. Throws kUsage listing the known ones.
 const Prediction& find_prediction(std::string_view name);
 
 /// The latent that a run from `sigma` starts with. `image` is zero for a picture from nothing: the start is then
-/// sigma * noise for eps and v, as in k-diffusion and AUTOMATIC1111 (ComfyUI's is sqrt(1 + sigma^2) * noise for a full
-/// run). With sigma 0 it is the image.
+/// sigma * noise for all but flow, as in k-diffusion and AUTOMATIC1111 (ComfyUI's is sqrt(1 + sigma^2) * noise for a
+/// full run). With sigma 0 it is the image.
 Latent noised(const Prediction& prediction, const Latent& image, const Latent& noise, double sigma);
 
 }  // namespace gesso

@@ -1,63 +1,111 @@
 #include "sampling/schedule.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
 #include "sampling/names.h"
+#include "sampling/schedule_functions.h"
 
 namespace gesso {
 namespace {
 
-/// `steps` values of sigma_at(i), then 0.
-template <typename SigmaAt>
-std::vector<double> then_zero(int steps, SigmaAt sigma_at) {
-  std::vector<double> sigmas;
-  for (int i = 0; i < steps; ++i) sigmas.push_back(sigma_at(i));
-  sigmas.push_back(0);
-  return sigmas;
-}
-
-/// How far step i lies between the first (0) and the last (1).
-double progress(int i, int steps) {
-  return steps > 1 ? static_cast<double>(i) / (steps - 1) : 0;
-}
-
-std::vector<double> discrete(const SigmaTable& table, int steps) {
-  return then_zero(steps, [&](int i) { return table.sigma(table.max_timestep() * (1 - progress(i, steps))); });
-}
-
-std::vector<double> karras(const SigmaTable& table, int steps) {
-  constexpr double kRho = 7;
-  const double first = std::pow(table.sigma_max(), 1 / kRho);
-  const double last = std::pow(table.sigma_min(), 1 / kRho);
-  return then_zero(steps, [&](int i) { return std::pow(first + progress(i, steps) * (last - first), kRho); });
-}
-
-std::vector<double> simple(const SigmaTable& table, int steps) {
-  const double stride = static_cast<double>(table.count()) / steps;
-  return then_zero(steps, [&](int i) { return table.sigma(table.max_timestep() - std::floor(i * stride)); });
-}
-
-std::vector<double> sgm_uniform(const SigmaTable& table, int steps) {
-  return then_zero(steps,
-                   [&](int i) { return table.sigma(table.max_timestep() * (1 - static_cast<double>(i) / steps)); });
+void check_options(const ScheduleOptions& o) {
+  const auto check = [](bool good, std::string_view name, double value, std::string_view wanted) {
+    if (!good || !std::isfinite(value)) fail(ErrorCode::kUsage, "{} must be {}; it is {}", name, wanted, value);
+  };
+  check(o.rho >= 0, "rho", o.rho, "0 or more");
+  check(o.alpha > 0, "alpha", o.alpha, "above 0");
+  check(o.beta > 0, "beta", o.beta, "above 0");
+  check(o.tokens > 0, "tokens", o.tokens, "above 0");
+  check(std::abs(o.base_shift) <= 20, "base_shift", o.base_shift, "from -20 to 20");
+  check(std::abs(o.max_shift) <= 20, "max_shift", o.max_shift, "from -20 to 20");
+  check(std::abs(o.mu) <= 100, "mu", o.mu, "from -100 to 100");
+  check(o.std > 0, "std", o.std, "above 0");
+  check(o.logsnr_min < o.logsnr_max, "logsnr_min", o.logsnr_min, "below logsnr_max");
+  check(std::abs(o.logsnr_max) <= 60 && std::abs(o.logsnr_min) <= 60, "logsnr_max", o.logsnr_max, "from -60 to 60");
+  if (o.ays.size() == 1) fail(ErrorCode::kUsage, "ays levels must be at least two");
+  if (!o.ays.empty()) {
+    check_sigmas(o.ays);
+    check(o.ays.back() > 0, "the last ays level", o.ays.back(), "above 0");
+  }
 }
 
 }  // namespace
 
+std::vector<double> Schedule::sigmas(const SigmaTable& table, int steps, const ScheduleOptions& options) const {
+  if (models == ScheduleFor::kFlow && !table.is_flow())
+    fail(ErrorCode::kUsage, "the schedule {} is for flow models, and this model is none; use karras or discrete", name);
+  if (models == ScheduleFor::kDiffusion && table.is_flow())
+    fail(ErrorCode::kUsage,
+         "the schedule {} has the sigmas of models that are no flow models, and this one is; use "
+         "simple or discrete",
+         name);
+  check_options(options);
+  if (steps < 1) return {0};
+  return function(table, steps, options);
+}
+
 const std::vector<Schedule>& schedules() {
+  constexpr ScheduleFor kAny = ScheduleFor::kAny, kDiffusion = ScheduleFor::kDiffusion, kFlow = ScheduleFor::kFlow;
   static const std::vector<Schedule> rows = {
-      {"discrete", {"normal", "uniform"}, "evenly spaced timesteps down to the first", discrete},
-      {"karras", {"ka"}, "small steps where there is little noise (Karras et al. 2022)", karras},
-      {"simple", {}, "evenly spaced whole timesteps that end before the first", simple},
-      {"sgm_uniform", {}, "evenly spaced timesteps that end before the first", sgm_uniform},
+      {"discrete", {"normal", "uniform"}, "evenly spaced timesteps down to the first", kAny, schedule_discrete},
+      {"karras", {"ka"}, "small steps where there is little noise (Karras et al. 2022)", kAny, schedule_karras},
+      {"exponential", {"exp"}, "equal steps of the logarithm", kAny, schedule_exponential},
+      {"polyexponential",
+       {"poly_exponential"},
+       "a power of equal steps of the logarithm",
+       kAny,
+       schedule_polyexponential},
+      {"ays",
+       {"align_your_steps", "ays_30"},
+       "levels optimised for few steps (Sabour et al. 2024)",
+       kDiffusion,
+       schedule_ays},
+      {"gits", {}, "levels from the curvature of trajectories (Chen et al. 2024)", kDiffusion, schedule_gits},
+      {"simple", {"trailing"}, "evenly spaced whole timesteps that end before the first", kAny, schedule_simple},
+      {"sgm_uniform", {}, "evenly spaced timesteps that end before the first", kAny, schedule_sgm_uniform},
+      {"ddim_uniform",
+       {"ddim", "leading"},
+       "evenly spaced whole timesteps up from the first",
+       kAny,
+       schedule_ddim_uniform},
+      {"smoothstep", {}, "more timesteps at both ends", kAny, schedule_smoothstep},
+      {"beta", {}, "more timesteps at both ends (Lee et al. 2024)", kAny, schedule_beta},
+      {"kl_optimal", {}, "equal steps of arctan (Sabour et al. 2024)", kAny, schedule_kl_optimal},
+      {"lcm", {}, "timesteps that latent consistency models are distilled on", kAny, schedule_lcm},
+      {"bong_tangent", {}, "two arctan curves", kAny, schedule_bong_tangent},
+      {"linear_quadratic", {}, "many steps at much noise, then a parabola", kAny, schedule_linear_quadratic},
+      {"logit_normal", {}, "quantiles of a logit-normal distribution", kFlow, schedule_logit_normal},
+      {"flux", {}, "even times shifted by the number of tokens", kFlow, schedule_token_shift},
+      {"flux2", {}, "even times shifted by the numbers of tokens and steps", kFlow, schedule_token_step_shift},
   };
   return rows;
 }
 
 const Schedule& find_schedule(std::string_view name) {
   return find_row(schedules(), "schedule", name);
+}
+
+std::vector<double> parse_sigmas(std::string_view text) {
+  constexpr size_t kMost = 10'001;
+  constexpr std::string_view kBetween = ", \t\r\n[]";
+  std::vector<double> sigmas;
+  const char* const end = text.data() + text.size();
+  for (size_t at = text.find_first_not_of(kBetween); at != text.npos; at = text.find_first_not_of(kBetween, at)) {
+    double sigma = 0;
+    const auto [rest, error] = std::from_chars(text.data() + at, end, sigma);
+    if (error != std::errc() || (rest != end && kBetween.find(*rest) == kBetween.npos))
+      fail(ErrorCode::kUsage, "sigmas are numbers apart by commas, such as \"14.6, 7, 3, 0\"; number {} is none",
+           sigmas.size() + 1);
+    if (sigmas.size() == kMost) fail(ErrorCode::kUsage, "sigmas: there may be {} at most", kMost);
+    sigmas.push_back(sigma);
+    at = static_cast<size_t>(rest - text.data());
+  }
+  if (sigmas.size() < 2) fail(ErrorCode::kUsage, "sigmas: wanted two or more numbers, found {}", sigmas.size());
+  check_sigmas(sigmas);
+  return sigmas;
 }
 
 void check_sigmas(std::span<const double> sigmas) {

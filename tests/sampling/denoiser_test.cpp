@@ -22,7 +22,7 @@ TEST(Denoiser, ScalesTheInputAndGuidesTheOutput) {
     EXPECT_EQ(branches.size(), 2u);
     return std::vector<Latent>{{1, 1, 1, {0.5}}, {1, 1, 1, {0.25}}};
   };
-  EXPECT_NEAR(denoiser(network, {.scale = 3})(x, sigma).values[0], 2 - sigma * 1.0, 1e-6);
+  EXPECT_NEAR(denoiser(network, {.scale = 3})(x, sigma).denoised.values[0], 2 - sigma * 1.0, 1e-6);
 }
 
 TEST(Denoiser, AsksForOneConditionWithoutGuidance) {

@@ -16,7 +16,9 @@ using testing::ElementsAre;
 
 Latent combine(const GuidanceOptions& options, const std::vector<Latent>& outputs) {
   const Latent x = outputs[0];
-  return find_guidance("cfg").combine(options, {x, 1, {1, -1, 1}, outputs});
+  const std::vector<Branch> branches = find_guidance("cfg").branches(options, options.scale);
+  GuidanceMemory memory;
+  return find_guidance("cfg").combine(options, {x, 1, {1, -1, 1}, branches, outputs, options.scale, memory});
 }
 
 TEST(Cfg, MovesAwayFromUncond) {
@@ -27,8 +29,8 @@ TEST(Cfg, MovesAwayFromUncond) {
 
 TEST(Cfg, ScaleOneNeedsNoUncond) {
   const Guidance& cfg = find_guidance("cfg");
-  EXPECT_THAT(cfg.branches({.scale = 7}), ElementsAre(Branch::kCond, Branch::kUncond));
-  EXPECT_THAT(cfg.branches({.scale = 1, .rescale = 0.7}), ElementsAre(Branch::kCond));
+  EXPECT_THAT(cfg.branches({}, 7), ElementsAre(Branch::kCond, Branch::kUncond));
+  EXPECT_THAT(cfg.branches({.rescale = 0.7}, 1), ElementsAre(Branch::kCond));
   const Latent cond{1, 1, 2, {1, 2}};
   EXPECT_EQ(combine({.scale = 1, .rescale = 0.7}, {cond}).values, cond.values);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "sampling/schedule.h"
 #include "sampling/sigma_table.h"
 
 namespace gesso {
@@ -40,6 +41,23 @@ inline const SigmaTable& stable_diffusion_table() {
 inline const SigmaTable& zsnr_table() {
   static const SigmaTable table = SigmaTable::from_alphas_cumprod(zero_terminal_snr(scaled_linear_alphas_cumprod()));
   return table;
+}
+
+inline const SigmaTable& flow_table() {
+  static const SigmaTable table = SigmaTable::flow(3);
+  return table;
+}
+
+/// Tables of models that a schedule is for.
+inline std::vector<const SigmaTable*> tables_for(const Schedule& schedule) {
+  switch (schedule.models) {
+    case ScheduleFor::kDiffusion:
+      return {&stable_diffusion_table(), &zsnr_table()};
+    case ScheduleFor::kFlow:
+      return {&flow_table()};
+    default:
+      return {&stable_diffusion_table(), &zsnr_table(), &flow_table()};
+  }
 }
 
 }  // namespace gesso

@@ -6,7 +6,9 @@ the last bits of expected outputs may differ, names, weights and inputs never.
 
 import importlib
 
-SCRIPTS = ["clip", "unet", "vae", "tokenizer", "noise", "schedules", "samplers", "pipelines", "inpaint", "resize"]
+SCRIPTS = [
+    "clip", "unet", "vae", "tokenizer", "noise", "schedules", "samplers", "guidance", "pipelines", "inpaint", "resize"
+]
 
 
 def main():

@@ -1,0 +1,76 @@
+#include "pipeline/sampling_setup.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "sampling/extra_args.h"
+#include "sampling/noise.h"
+
+namespace gesso {
+namespace {
+
+/// The sigmas that models of a prediction are trained on.
+SigmaTable sigma_table(const Denoising& denoising, std::string_view prediction) {
+  if (prediction == "edm") return SigmaTable::log_uniform(0.002, 80);
+  if (prediction == "edm_v") return SigmaTable::log_uniform(0.002, 120);
+  if (prediction == "flow") return SigmaTable::flow(3);
+  std::vector<float> alphas = scaled_linear_alphas_cumprod();
+  if (denoising.zero_terminal_snr) alphas = zero_terminal_snr(alphas);
+  return SigmaTable::from_alphas_cumprod(alphas);
+}
+
+/// Takes none.
+class NoNoise final : public Noise {
+ public:
+  void fill(std::span<float> values) override { std::fill(values.begin(), values.end(), 0.f); }
+};
+
+}  // namespace
+
+SamplingSetup sampling_setup(const LatentDiffusion& model, const Request& request) {
+  constexpr int kTokenSide = 16;  // pixels
+  SamplingSetup setup{.table = sigma_table(model.denoising(), request.prediction),
+                      .prediction = find_prediction(request.prediction),
+                      .sampler = *find_sampler(*request.sampling_method).sampler,
+                      .sigmas = {},
+                      .guidance = find_guidance(request.guidance_method),
+                      .guidance_options = {}};
+  ScheduleOptions schedule{.tokens = std::max(1, (*request.width / kTokenSide) * (*request.height / kTokenSide))};
+  GuidanceOptions& guidance = setup.guidance_options;
+  guidance.scale = *request.cfg_scale;
+  guidance.rescale = request.guidance_rescale.value_or(0);
+  guidance.start = request.guidance_start.value_or(0);
+  guidance.end = request.guidance_end.value_or(1);
+  guidance.needs_uncond = setup.sampler.needs_uncond;
+  NoNoise none;
+  SamplerContext context{.sigmas = {}, .noise = none};
+  apply_extra_args(request.extra_sample_args, setup.sampler.name, *request.scheduler, setup.guidance.name,
+                   {context, schedule, guidance});
+  setup.sigmas = request.sigmas.empty()
+                     ? find_schedule(*request.scheduler).sigmas(setup.table, *request.steps, schedule)
+                     : parse_sigmas(request.sigmas);
+  if (!request.init_image.empty()) {
+    const auto kept =
+        last_steps(setup.sigmas, steps_for_strength(static_cast<int>(setup.sigmas.size()) - 1, *request.strength));
+    setup.sigmas = {kept.begin(), kept.end()};
+  }
+  guidance.sigmas = setup.sigmas;
+  check_guidance(guidance);
+  if (setup.guidance.name == "image")
+    fail(ErrorCode::kUnsupported, "the guidance image is for models that are given a picture, and this one is not");
+  return setup;
+}
+
+SamplerContext SamplingSetup::context(const Request& request, Noise& noise, int64_t seed) const {
+  SamplerContext context{.sigmas = sigmas, .noise = noise, .eta = request.eta};
+  context.flow = table.is_flow();
+  context.table = &table;
+  context.seed = static_cast<uint64_t>(seed);
+  ScheduleOptions schedule;
+  GuidanceOptions guidance_ignored;  // both were read before
+  apply_extra_args(request.extra_sample_args, sampler.name, *request.scheduler, guidance.name,
+                   {context, schedule, guidance_ignored});
+  return context;
+}
+
+}  // namespace gesso

@@ -1,0 +1,27 @@
+#pragma once
+#include "models/latent_diffusion.h"
+#include "pipeline/request.h"
+#include "sampling/guidance.h"
+#include "sampling/prediction.h"
+#include "sampling/samplers.h"
+
+namespace gesso {
+
+/// How a resolved request goes from noise to a latent.
+struct SamplingSetup {
+  SigmaTable table;
+  const Prediction& prediction;
+  const Sampler& sampler;
+  std::vector<double> sigmas;
+  const Guidance& guidance;
+  GuidanceOptions guidance_options;
+
+  /// The sampler's context, of which `noise` and the seed are this picture's. It refers to this setup.
+  SamplerContext context(const Request& request, Noise& noise, int64_t seed) const;
+};
+
+/// Throws kUsage when an option is out of range or has no meaning for what was chosen, and kUnsupported when the model
+/// cannot do it.
+SamplingSetup sampling_setup(const LatentDiffusion& model, const Request& request);
+
+}  // namespace gesso
