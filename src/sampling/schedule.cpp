@@ -48,7 +48,7 @@ std::vector<double> Schedule::sigmas(const SigmaTable& table, int steps, const S
 }
 
 const std::vector<Schedule>& schedules() {
-  constexpr ScheduleFor kAny = ScheduleFor::kAny, kDiffusion = ScheduleFor::kDiffusion, kFlow = ScheduleFor::kFlow;
+  constexpr ScheduleFor kAny = ScheduleFor::kEvery, kDiffusion = ScheduleFor::kDiffusion, kFlow = ScheduleFor::kFlow;
   static const std::vector<Schedule> rows = {
       {"discrete", {"normal", "uniform"}, "evenly spaced timesteps down to the first", kAny, schedule_discrete},
       {"karras", {"ka"}, "small steps where there is little noise (Karras et al. 2022)", kAny, schedule_karras},

@@ -21,7 +21,7 @@ struct ScheduleOptions {
 
 /// The models a schedule makes sense for.
 enum class ScheduleFor {
-  kAny,
+  kEvery,
   kDiffusion,  ///< latents are image + sigma noise
   kFlow,       ///< latents are (1 - sigma) image + sigma noise
 };
