@@ -101,13 +101,17 @@ void read_scripts(Fields& in, Decoded& out) {
     out.warnings.push_back("alwayson_scripts." + script.key().substr(0, 100) + ": no such script here");
 }
 
+/// Clients write "Automatic" in either case where A1111 is to choose; here the model does.
+bool names_one(const std::optional<std::string>& name) {
+  return name && !name->empty() && *name != "Automatic" && *name != "automatic";
+}
+
 void read_sampling(Fields& in, Decoded& out) {
   // sampler_name is the newer one and wins, whether or not the other has its default
   const auto index = in.text("sampler_index"), name = in.text("sampler_name");
   const std::string sampler = name && !name->empty() ? *name : index.value_or("");
-  if (!sampler.empty() && sampler != "Automatic") out.fields["sampling_method"] = sampler;
-  if (const auto scheduler = in.text("scheduler"); scheduler && !scheduler->empty() && *scheduler != "Automatic")
-    out.fields["scheduler"] = *scheduler;
+  if (names_one(sampler)) out.fields["sampling_method"] = sampler;
+  if (const auto scheduler = in.text("scheduler"); names_one(scheduler)) out.fields["scheduler"] = *scheduler;
   if (const auto steps = in.integer("steps", 1, 10000)) out.fields["steps"] = *steps;
   if (const auto cfg = in.number("cfg_scale", 0, 1000)) out.fields["cfg_scale"] = *cfg;
   if (const auto eta = in.number("eta", 0, 10)) out.fields["eta"] = *eta;

@@ -24,11 +24,12 @@ class OpenAi(Case):
         cls.server.__exit__(None, None, None)
 
     def test_bytes(self):
+        kept = self.server.outputs()
         for body, count in (({}, 1), ({"n": 3}, 3), ({"n": "2"}, 2), ({"n": None, "model": None}, 1), ({"model": ""}, 1)):
             status, _, answer = self.server.call("POST", PATH, {"prompt": "a house", **body})
             self.assertEqual((status, len(answer["data"])), (200, count), answer)
             self.assertTrue(base64.b64decode(answer["data"][0]["b64_json"]).startswith(b"\x89PNG"))
-        self.assertEqual(self.server.outputs(), [])
+        self.assertEqual(self.server.outputs(), kept)
 
     def test_addresses(self):
         answer = self.server.call("POST", PATH, {"prompt": "x", "response_format": "url", "output_format": "webp"})[2]

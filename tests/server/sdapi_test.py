@@ -51,7 +51,7 @@ class Sdapi(Case):
         for body, name in (({}, "euler"), ({"sampler_index": "Euler a"}, "euler_a"),
                            ({"sampler_name": "Heun", "sampler_index": "Euler"}, "heun"),
                            ({"sampler_name": "DPM++ 2M", "scheduler": "Karras"}, "dpm++2m"),
-                           ({"sampler_name": None, "scheduler": "Automatic"}, "euler")):
+                           ({"sampler_name": None, "scheduler": "Automatic"}, "euler"), ({"scheduler": "automatic"}, "euler")):
             self.assertEqual(self.paint(prompt="x", **body)[1]["sampler_name"], name)
         self.refused(self.server, "POST", PATH, {"prompt": "x", "sampler_name": "nope"}, 400, "sampling_method", "euler")
 

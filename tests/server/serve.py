@@ -71,7 +71,7 @@ class Server:
         answer = connection.getresponse()
         data = answer.read()
         connection.close()
-        if answer.headers.get("Content-Type") == "application/json":
+        if data and answer.headers.get("Content-Type") == "application/json":
             data = json.loads(data)
         return answer.status, answer.headers, data
 
