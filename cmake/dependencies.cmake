@@ -5,6 +5,8 @@ find_package(dnnl REQUIRED CONFIG)
 find_package(fmt REQUIRED CONFIG)
 find_package(nlohmann_json 3.10 REQUIRED CONFIG)
 find_package(CLI11 2.1 REQUIRED CONFIG)
+find_package(Boost 1.81 REQUIRED)  # headers only: Asio, Beast
+find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)

@@ -71,6 +71,7 @@ std::string description(const Json& property) {
 
 constexpr const char* kCommands =
     "  gesso inspect FILE...         what files are, and the command that runs them\n"
+    "  gesso serve [options]         pictures over HTTP; gesso serve --help lists its options\n"
     "  gesso schema                  the JSON schema of a request\n"
     "  gesso version\n";
 
@@ -95,7 +96,8 @@ std::string short_help(const Json& schema) {
       "  gesso -p \"a red house under a yellow sun\" -o out.png\n"
       "  gesso -m model.safetensors -p \"a cat\" -n \"blurry\" -W 512 -H 512 --steps 20 -s 42 -b 4\n"
       "  gesso --from-image out.png -o again.png     the same picture, byte for byte\n"
-      "  gesso inspect model.safetensors             what a file is, and the command that runs it\n\n",
+      "  gesso inspect model.safetensors             what a file is, and the command that runs it\n"
+      "  gesso serve                                 a page and APIs at http://127.0.0.1:7860/\n\n",
       gesso_version());
   for (const auto& item : schema["properties"].items())
     if (item.value()["x-cli"].value("common", false))

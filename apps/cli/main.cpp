@@ -11,6 +11,7 @@
 #include "help.h"
 #include "inspect.h"
 #include "library.h"
+#include "serve.h"
 
 namespace {
 
@@ -37,9 +38,11 @@ int run(std::vector<std::string> arguments) {
   if (command == "schema") return print(std::string(gesso_schema()) + "\n");
   if (command == "version") return print(fmt::format("gesso {}\n", gesso_version()));
   if (command == "help") return print(help_text(std::ranges::find(arguments, "all") != arguments.end()));
-  for (const char* later : {"serve", "bench", "convert", "upscale"})
+  if (command == "serve") return cli::serve(arguments);
+  for (const char* later : {"bench", "convert", "upscale"})
     if (command == later) throw cli::usage(fmt::format("{}: not supported yet", command));
-  throw cli::usage(fmt::format("unknown command '{}'; known: generate, inspect, schema, version, help", command));
+  throw cli::usage(
+      fmt::format("unknown command '{}'; known: generate, serve, inspect, schema, version, help", command));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "media/codec.h"
 #include "media/metadata.h"
 #include "media/names.h"
+#include "media/parameters.h"
 #include "pipeline/request.h"
 
 using namespace gesso;
@@ -54,6 +55,10 @@ const char* gesso_status_name(int status) {  // an int: a C caller may hand any 
     if (static_cast<int>(to_status(static_cast<ErrorCode>(code))) == status)
       return to_string(static_cast<ErrorCode>(code));
   return "unknown";
+}
+
+gesso_status gesso_check_request(const char* request_json, gesso_error* error) {
+  return guarded(error, [&] { parse_request(required(request_json, "request_json")); });
 }
 
 void gesso_free(void* memory) {
@@ -129,6 +134,29 @@ char* gesso_read_picture_request(const char* path, gesso_error* error) {
       fail(ErrorCode::kUsage, "{} holds no request: only pictures that Gesso wrote with their metadata do",
            quoted(file));
     text = copy_out(request_text(request, file));
+  });
+  return text;
+}
+
+char* gesso_picture_info(const uint8_t* bytes, size_t size, gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    const std::string_view file(reinterpret_cast<const char*>(required(bytes, "bytes")), size);
+    if (!sniff_picture(file)) fail(ErrorCode::kBadFile, "this is not a PNG, JPEG or WebP picture");
+    const PictureInfo info = read_picture_info(file);
+    const Parameters parameters = parse_parameters(info.parameters);
+    nlohmann::ordered_json fields = nlohmann::ordered_json::object();
+    if (!info.parameters.empty()) {
+      fields["Prompt"] = parameters.prompt;
+      fields["Negative prompt"] = parameters.negative;
+    }
+    for (const auto& [name, value] : parameters.fields) fields[name] = value;
+    nlohmann::ordered_json request;
+    if (!info.request_json.empty())
+      request = nlohmann::ordered_json::parse(request_text(info.request_json, "the picture"));
+    text =
+        copy_out(nlohmann::ordered_json{{"parameters", info.parameters}, {"fields", fields}, {"request", request}}.dump(
+            -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   });
   return text;
 }

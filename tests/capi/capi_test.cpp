@@ -55,6 +55,33 @@ TEST_F(CApi, EveryErrorCodeComesThrough) {
   EXPECT_STREQ(gesso_status_name(99), "unknown");
 }
 
+TEST_F(CApi, ARequestIsCheckedWithoutAnEngine) {
+  EXPECT_EQ(gesso_check_request(R"({"prompt":"x","steps":3})", &error), GESSO_OK);
+  EXPECT_EQ(gesso_check_request(R"({"prompt":"x","steps":0})", &error), GESSO_USAGE);
+  EXPECT_THAT(error.message, HasSubstr("steps"));
+  EXPECT_EQ(gesso_check_request("[", nullptr), GESSO_USAGE);
+  EXPECT_EQ(gesso_check_request(nullptr, &error), GESSO_USAGE);
+}
+
+TEST_F(CApi, APictureTellsWhatItIs) {
+  const Owned<gesso_result> result = paint(R"({"prompt":"a house","seed":5})");
+  for (const char* format : {"png", "jpg", "webp"}) {
+    uint8_t* raw = nullptr;
+    size_t size = 0;
+    ASSERT_EQ(gesso_encode_picture(result.get(), 0, format, 0, &raw, &size, &error), GESSO_OK) << error.message;
+    const Owned<uint8_t> bytes(raw);
+    const Owned<char> info(gesso_picture_info(raw, size, &error));
+    ASSERT_TRUE(info) << error.message;
+    const json parsed = json::parse(info.get());
+    EXPECT_THAT(parsed["parameters"].get<std::string>(), HasSubstr("a house"));
+    EXPECT_EQ(parsed["fields"]["Prompt"].get<std::string>().substr(0, 7), "a house");
+    EXPECT_EQ(parsed["request"]["seed"], 5);
+  }
+  EXPECT_EQ(gesso_picture_info(reinterpret_cast<const uint8_t*>("text"), 4, &error), nullptr);
+  EXPECT_EQ(error.code, GESSO_BAD_FILE);
+  EXPECT_EQ(gesso_picture_info(nullptr, 0, &error), nullptr);
+}
+
 TEST_F(CApi, NothingIsThrown) {
   EXPECT_FALSE(paint(R"({"prompt":"throw"})"));
   EXPECT_EQ(status, GESSO_INTERNAL);

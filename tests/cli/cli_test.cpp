@@ -227,6 +227,12 @@ TEST_F(CommandLine, MistakesAreRefusedInOneLine) {
   expect_usage({"paint"}, "unknown command 'paint'");
 }
 
+TEST_F(CommandLine, ServeSaysWhatIsWrongWithItsOptions) {
+  expect_usage({"serve", "--port", "70000"}, "serve: --port");
+  expect_usage({"serve", "--nonsense"}, "serve: ");
+  expect_usage({"serve", "--api-key-file", "models/demo.safetensors"}, "shorter than 16");
+}
+
 TEST_F(CommandLine, MissingFeaturesAreRefusedUnlessTheyAskForNothing) {
   expect_usage({"-p", "a", "--control-image", "in.png"}, "--control-image: not supported yet");
   expect_usage({"-p", "a", "--hires"}, "not supported yet");
@@ -234,7 +240,7 @@ TEST_F(CommandLine, MissingFeaturesAreRefusedUnlessTheyAskForNothing) {
   const Ended lora = gesso({"-p", "a <lora:x:1>"});
   EXPECT_EQ(lora.code, 1);
   EXPECT_THAT(lora.err, HasSubstr("<lora:...> is not supported yet"));
-  for (const char* command : {"serve", "bench", "convert", "upscale"}) expect_usage({command}, "not supported yet");
+  for (const char* command : {"bench", "convert", "upscale"}) expect_usage({command}, "not supported yet");
   EXPECT_EQ(gesso({"-p", "a", "--slg-scale", "0", "--video-frames", "1", "--preview", "none", "-o", "o.png"}).code, 0);
 }
 

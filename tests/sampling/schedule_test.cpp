@@ -35,7 +35,7 @@ TEST(Schedules, AreFiniteAndFallingForAnyStepCount) {
           EXPECT_LE(sigmas.size(), static_cast<size_t>(steps) + 1);
         else
           EXPECT_EQ(sigmas.size(), static_cast<size_t>(steps) + 1) << schedule.name;
-        if (schedule.models == ScheduleFor::kAny)
+        if (schedule.models == ScheduleFor::kEvery)
           EXPECT_NEAR(sigmas.front() / table->sigma_max(), 1, 1e-12) << schedule.name;
       }
 }

@@ -1,0 +1,116 @@
+// /v1: the images API of OpenAI.
+#include "server/base64.h"
+#include "server/request_decoder.h"
+#include "server/service.h"
+
+namespace server {
+namespace {
+
+Json model_json(const ModelList::Entry& entry) {
+  return {{"id", entry.name}, {"object", "model"}, {"created", entry.modified}, {"owned_by", "local"}};
+}
+
+void list_models(const Service& service, const Call& call) {
+  Json list = Json::array();
+  for (const ModelList::Entry& entry : service.models.entries()) list.push_back(model_json(entry));
+  call.send_json(dumped({{"object", "list"}, {"data", std::move(list)}}));
+}
+
+std::string api_format(const std::string& format) {
+  return format == "jpg" ? "jpeg" : format;
+}
+
+Json size_of(const PictureFile& picture) {
+  return std::to_string(picture.width) + "x" + std::to_string(picture.height);
+}
+
+/// Where pictures are found, as the client called this server.
+std::string base_url(const Request& request) {
+  return "http://" + std::string(request.header("host"));
+}
+
+std::string answer(const Request& request, const JobView& job, bool url) {
+  Json data = Json::array();
+  for (size_t i = 0; i < job.pictures->size(); ++i) {
+    if (url)
+      data.push_back({{"url", base_url(request) + "/api/v1/jobs/" + job.id + "/pictures/" + std::to_string(i)}});
+    else
+      data.push_back({{"b64_json", base64_encode((*job.pictures)[i].bytes)}});
+  }
+  return dumped({{"created", static_cast<int64_t>(job.created)},
+                 {"background", "opaque"},
+                 {"output_format", api_format(job.format)},
+                 {"size", size_of(job.pictures->front())},
+                 {"data", std::move(data)}});
+}
+
+std::string completed_event(const JobView& job, const PictureFile& picture) {
+  const Json event = {{"type", "image_generation.completed"},
+                      {"b64_json", base64_encode(picture.bytes)},
+                      {"created_at", static_cast<int64_t>(job.created)},
+                      {"size", size_of(picture)},
+                      {"quality", "auto"},
+                      {"background", "opaque"},
+                      {"output_format", api_format(job.format)},
+                      {"usage",
+                       {{"input_tokens", 0},
+                        {"output_tokens", 0},
+                        {"total_tokens", 0},
+                        {"input_tokens_details", {{"image_tokens", 0}, {"text_tokens", 0}}}}}};
+  return "event: image_generation.completed\ndata: " + dumped(event) + "\n\n";
+}
+
+/// The head goes out once the job is queued, so that errors found before have their status; later ones are an event.
+void stream(const Service& service, const Call& call, JobOrder order) {
+  const ReplyPointer reply = call.reply;
+  Response head{.content_type = "text/event-stream", .headers = {{"Cache-Control", "no-store"}}};
+  head.headers.insert(head.headers.end(), call.headers.begin(), call.headers.end());
+  const auto listener = [reply, head](JobEvent event, const JobView& job, const std::string&) {
+    if (event != JobEvent::kEnd) return;
+    reply->begin(head);  // a quick job ends before the line below begins the answer; the second beginning is ignored
+    if (job.state == JobState::kCompleted) {
+      for (const PictureFile& picture : *job.pictures) reply->write(completed_event(job, picture));
+    } else {
+      const int status = job.state == JobState::kCancelled ? 503 : job.error_status;
+      Json error = Json::parse(error_response("/v1/", status, job.error_code, job.error).body);
+      error["type"] = "error";
+      reply->write("event: error\ndata: " + dumped(error) + "\n\n");
+    }
+    reply->end();
+  };
+  const std::string id = service.painter.submit(std::move(order), listener).id;
+  reply->begin(head);
+  reply->on_disconnect([painter = &service.painter, id] { painter->cancel(id); });
+}
+
+void generate(const Service& service, const Call& call) {
+  expect_json(call.request);
+  const Decoded decoded = decode_openai(call.request.body);
+  JobOrder order = order_of(service, call, decoded, "openai");
+  if (decoded.stream) return stream(service, call, std::move(order));
+  paint_for(service, call, std::move(order), decoded.warnings,
+            [url = decoded.url](const Call& waiting, const JobView& job) {
+              waiting.send_json(answer(waiting.request, job, url));
+            });
+}
+
+void not_yet(const Call&) {
+  throw ApiError(501, "unsupported", "this server paints from words alone yet: use /v1/images/generations");
+}
+
+}  // namespace
+
+void add_openai_routes(Router& router, const Service& service) {
+  const auto with = [&service](void (*handle)(const Service&, const Call&)) {
+    return [&service, handle](const Call& call) { handle(service, call); };
+  };
+  router.add({"GET", "/v1/models", "OpenAI: models", with(list_models)});
+  router.add({"GET", "/v1/models/{model}", "OpenAI: one model", [&service](const Call& call) {
+                call.send_json(dumped(model_json(service.models.find("model", call.values.at("model")))));
+              }});
+  router.add({"POST", "/v1/images/generations", "OpenAI: paint", with(generate), Body::kJson});
+  router.add({"POST", "/v1/images/edits", "OpenAI: not supported yet", not_yet, Body::kPicture});
+  router.add({"POST", "/v1/images/variations", "OpenAI: not supported yet", not_yet, Body::kPicture});
+}
+
+}  // namespace server

@@ -1,0 +1,123 @@
+#include "server/request_decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gesso/gesso.h"
+
+namespace server {
+namespace {
+
+/// What the server decides for everybody.
+constexpr const char* kServersOwn[] = {"threads", "memory"};
+
+/// The field that the library objects to: the first that it refuses alone too. Its messages name the field for people;
+/// programs want it apart.
+std::string culprit(const Json& fields) {
+  for (const auto& [name, value] : fields.items()) {
+    Json alone = {{"prompt", "-"}};
+    alone[name] = value;
+    if (gesso_check_request(dumped(alone).c_str(), nullptr) != GESSO_OK) return name;
+  }
+  return fields.contains("prompt") ? "" : "prompt";
+}
+
+void check(const Json& fields) {
+  gesso_error error = {};
+  const gesso_status status = gesso_check_request(dumped(fields).c_str(), &error);
+  if (status == GESSO_OK) return;
+  throw ApiError(status == GESSO_UNSUPPORTED ? 501 : 400, gesso_status_name(status), error.message, culprit(fields));
+}
+
+int64_t integer_or(const Json& fields, const char* name, int64_t otherwise) {
+  const auto field = fields.find(name);
+  return field != fields.end() && field->is_number() ? field->get<int64_t>() : otherwise;
+}
+
+void check_limits(const Json& fields, const RequestLimits& limits) {
+  const int64_t width = integer_or(fields, "width", 0), height = integer_or(fields, "height", 0);
+  // one side alone: the model decides the other; it counts as large as the one given
+  const int64_t pixels = (width ? width : height) * (height ? height : width);
+  if (pixels > limits.pixels)
+    throw bad_field(
+        width >= height ? "width" : "height",
+        fmt::format("{}x{} is more than the {} pixels that this server paints", width, height, limits.pixels));
+  if (const int64_t steps = integer_or(fields, "steps", 0); steps > limits.steps)
+    throw bad_field("steps", fmt::format("wanted at most {} on this server, found {}", limits.steps, steps));
+  if (const int64_t batch = integer_or(fields, "batch_count", 1); batch > limits.batch)
+    throw bad_field("batch_count", fmt::format("wanted at most {} on this server, found {}", limits.batch, batch));
+}
+
+}  // namespace
+
+const Json& schema() {
+  static const Json parsed = Json::parse(gesso_schema());
+  return parsed;
+}
+
+const Json* schema_property(const std::string& name) {
+  const Json& properties = schema()["properties"];
+  const auto found = properties.find(name);
+  return found == properties.end() ? nullptr : &*found;
+}
+
+Json schema_choices(const std::string& name) {
+  Json names = Json::array();
+  const Json* property = schema_property(name);
+  if (property && property->contains("enum"))
+    for (const Json& choice : (*property)["enum"])
+      if (choice.is_string()) names.push_back(choice);
+  return names;
+}
+
+std::string picture_format(const std::string& field, const std::string& name) {
+  if (name == "png" || name == "webp") return name;
+  if (name == "jpg" || name == "jpeg") return "jpg";
+  throw bad_field(field, "wanted png, jpeg or webp, found " + shown(name));
+}
+
+Decoded decode_native(std::string_view body, std::string_view format, std::string_view quality) {
+  Decoded out{.fields = parse_object(body)};
+  if (!format.empty()) out.format = picture_format("format", std::string(format));
+  if (!quality.empty()) {
+    const Json value = {{"quality", quality}};
+    out.quality = static_cast<int>(Fields(value).integer("quality", 1, 100).value_or(0));
+  }
+  out.save = true;
+  return out;
+}
+
+JobOrder make_order(const DecoderContext& context, const Decoded& decoded) {
+  Json fields = decoded.fields;
+  for (const char* name : kServersOwn)
+    if (fields.contains(name)) throw bad_field(name, "the server decides it for everybody");
+  check(fields);
+  check_limits(fields, context.limits);
+
+  JobOrder order;
+  for (const auto& [name, value] : fields.items()) {
+    const Json* property = schema_property(name);
+    if (!property || !(*property)["x-cli"].value("file", false) || !value.is_string()) continue;
+    if (value == "") continue;
+    const ModelList::Entry entry = context.models.find(name, value.get<std::string>());
+    order.names.emplace_back(name, entry.name);
+    value = entry.path.string();
+  }
+  const auto given = [&](const char* name) { return fields.contains(name) && fields[name] != ""; };
+  if (!given("model") && !given("diffusion_model")) {
+    const auto chosen = context.models.chosen();
+    if (!chosen)
+      throw ApiError(404, "not_found", "this server has no model: start it with -m FILE or --models FOLDER", "model");
+    order.names.emplace_back("model", chosen->name);
+    fields["model"] = chosen->path.string();
+  }
+  order.request = dumped(fields);
+  order.format = decoded.format;
+  order.quality = decoded.quality;
+  order.pictures = static_cast<int>(integer_or(fields, "batch_count", 1));
+  order.keep = decoded.save;
+  return order;
+}
+
+}  // namespace server

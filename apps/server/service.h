@@ -1,0 +1,44 @@
+#pragma once
+#include <string>
+
+#include "server/access.h"
+#include "server/model_list.h"
+#include "server/options.h"
+#include "server/painter.h"
+#include "server/results.h"
+#include "server/router.h"
+
+namespace server {
+
+struct Decoded;
+
+/// What the routes work with.
+struct Service {
+  const Options& options;
+  gesso_engine* engine;
+  ModelList& models;
+  ResultStore& results;
+  Painter& painter;
+  const Access& access;
+  const Router& router;
+};
+
+void add_native_routes(Router& router, const Service& service);
+void add_status_routes(Router& router, const Service& service);
+void add_openai_routes(Router& router, const Service& service);
+void add_sdapi_routes(Router& router, const Service& service);
+void add_web_routes(Router& router);
+
+/// The job of a decoded request, checked. Throws ApiError.
+JobOrder order_of(const Service& service, const Call& call, const Decoded& decoded, const std::string& api);
+
+/// Queues a job whose client waits for its end: `ended` answers, on the painting thread. When the client leaves, the
+/// job is cancelled. What failed is answered as an error. `warnings` go into the header X-Gesso-Warnings. Throws
+/// ApiError.
+void paint_for(const Service& service, const Call& call, JobOrder order, const std::vector<std::string>& warnings,
+               std::function<void(const Call&, const JobView&)> ended);
+
+/// Throws ApiError 415 unless the body says that it is JSON, or nothing.
+void expect_json(const Request& request);
+
+}  // namespace server

@@ -1,0 +1,142 @@
+"""/sdapi/v1: the API of AUTOMATIC1111's stable-diffusion-webui, by hand and with webuiapi where it is installed."""
+import base64
+import json
+import threading
+import unittest
+
+from serve import Case, Server, main
+
+try:
+    import webuiapi
+except ImportError:
+    webuiapi = None
+
+PATH = "/sdapi/v1/txt2img"
+INFO = """prompt all_prompts negative_prompt all_negative_prompts seed all_seeds subseed all_subseeds subseed_strength width
+height sampler_name cfg_scale steps batch_size restore_faces face_restoration_model sd_model_name sd_model_hash sd_vae_name
+sd_vae_hash seed_resize_from_w seed_resize_from_h denoising_strength extra_generation_params index_of_first_image infotexts
+styles job_timestamp clip_skip is_using_inpainting_conditioning version""".split()
+
+
+class Sdapi(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(models=("demo.safetensors", "other.safetensors"))
+        cls.server.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None, None, None)
+
+    def paint(self, **body):
+        status, headers, answer = self.server.call("POST", PATH, body)
+        self.assertEqual(status, 200, answer)
+        return answer, json.loads(answer["info"]), headers
+
+    def test_pictures_and_info(self):
+        body = {"prompt": "a house", "negative_prompt": "rain", "seed": 5, "steps": 3, "cfg_scale": 6, "batch_size": 2,
+                "n_iter": 2, "width": 128, "height": 64, "sampler_name": "DPM++ 2M Karras", "styles": []}
+        answer, info, _ = self.paint(**body)
+        self.assertEqual(len(answer["images"]), 4)
+        self.assertTrue(base64.b64decode(answer["images"][0]).startswith(b"\x89PNG"))
+        self.assertEqual(answer["parameters"], body)
+        self.assertEqual(list(info), INFO)
+        self.assertEqual(info["all_seeds"], [5, 6, 7, 8])
+        self.assertEqual((info["width"], info["height"], info["steps"], info["sampler_name"]), (128, 64, 3, "dpm++2m"))
+        self.assertEqual(info["extra_generation_params"]["Schedule type"], "karras")
+        self.assertTrue(info["infotexts"][0].startswith("a house"))
+        self.assertEqual(self.server.outputs(), [])
+
+    def test_samplers_by_any_name(self):
+        for body, name in (({}, "euler"), ({"sampler_index": "Euler a"}, "euler_a"),
+                           ({"sampler_name": "Heun", "sampler_index": "Euler"}, "heun"),
+                           ({"sampler_name": "DPM++ 2M", "scheduler": "Karras"}, "dpm++2m"),
+                           ({"sampler_name": None, "scheduler": "Automatic"}, "euler"), ({"scheduler": "automatic"}, "euler")):
+            self.assertEqual(self.paint(prompt="x", **body)[1]["sampler_name"], name)
+        self.refused(self.server, "POST", PATH, {"prompt": "x", "sampler_name": "nope"}, 400, "sampling_method", "euler")
+
+    def test_numbers_as_text_and_null(self):
+        _, info, _ = self.paint(prompt="x", steps="3", cfg_scale="6.5", seed=None, width=64.0)
+        self.assertEqual((info["steps"], info["cfg_scale"], info["width"]), (3, 6.5, 64))
+
+    def test_bad_fields(self):
+        for body, field in (({"steps": "many"}, "steps"), ({"width": 0}, "width"), ({"seed": 1.5}, "seed"),
+                            ({"cfg_scale": -1}, "cfg_scale"), ({"batch_size": 0}, "batch_size"), ({"batch_size": 99}, "batch_count"),
+                            ({"override_settings": []}, "override_settings"), ({"send_images": "perhaps"}, "send_images")):
+            self.refused(self.server, "POST", PATH, {"prompt": "x", **body}, 400, field)
+        self.refused(self.server, "POST", PATH, {}, 400, "prompt")
+        for field in ("enable_hr", "restore_faces", "tiling"):
+            self.refused(self.server, "POST", PATH, {"prompt": "x", field: True}, 501, field)
+        self.refused(self.server, "POST", "/sdapi/v1/img2img", {"prompt": "x", "init_images": []}, 501, text="yet")
+
+    def test_what_has_no_effect_is_reported(self):
+        answer, info, headers = self.paint(prompt="x", alwayson_scripts={"ControlNet": {"args": []}}, frobnicate=1,
+                                           override_settings={"eta_noise_seed_delta": 1})
+        for name in ("ControlNet", "frobnicate", "eta_noise_seed_delta"):
+            self.assertIn(name, json.dumps(info["extra_generation_params"]["Warnings"]))
+            self.assertIn(name, headers["X-Gesso-Warnings"])
+
+    def test_models(self):
+        self.assertEqual([m["title"] for m in self.server.call("GET", "/sdapi/v1/sd-models")[2]],
+                         ["demo.safetensors", "other.safetensors"])
+        _, info, _ = self.paint(prompt="x", override_settings={"sd_model_checkpoint": "other.safetensors [0123456789]"})
+        self.assertEqual(info["sd_model_name"], "other.safetensors")
+        self.assertEqual(self.server.call("POST", "/sdapi/v1/options", {"sd_model_checkpoint": "other", "foo": 1})[0], 200)
+        self.assertEqual(self.server.call("GET", "/sdapi/v1/options")[2]["sd_model_checkpoint"], "other.safetensors")
+        self.assertEqual(self.paint(prompt="x")[1]["sd_model_name"], "other.safetensors")
+        self.refused(self.server, "POST", "/sdapi/v1/options", {"sd_model_checkpoint": "../x"}, 404, "sd_model_checkpoint")
+        self.server.call("POST", "/sdapi/v1/options", {"sd_model_checkpoint": "demo"})
+        self.refused(self.server, "POST", PATH, {"prompt": "x", "override_settings": {"sd_model_checkpoint": "/etc/passwd"}},
+                     404, "model")
+
+    def test_save_and_send(self):
+        answer, _, _ = self.paint(prompt="x", send_images=False, save_images=True)
+        self.assertEqual(answer["images"], [])
+        kept = self.server.outputs()
+        self.assertEqual(len(kept), 1)
+        self.server.call("DELETE", "/api/v1/jobs/" + kept[0])
+
+    def test_picture_info(self):
+        picture = self.paint(prompt="a house", seed=9)[0]["images"][0]
+        for image in (picture, "data:image/png;base64," + picture, picture[:50] + "\r\n" + picture[50:]):
+            status, _, answer = self.server.call("POST", "/sdapi/v1/png-info", {"image": image})
+            self.assertEqual((status, answer["info"][:7]), (200, "a house"))
+        for image in ("", "====", "!", picture.replace("+", "-").replace("/", "_"), "data:image/png," + picture, 5, "aGVsbG8="):
+            self.refused(self.server, "POST", "/sdapi/v1/png-info", {"image": image}, 400, "image")
+        self.refused(self.server, "POST", "/sdapi/v1/png-info", {}, 400, "image")
+
+    def test_lists(self):
+        for name in ("samplers", "schedulers", "upscalers", "latent-upscale-modes", "loras", "sd-vae", "embeddings", "cmd-flags",
+                     "memory", "progress", "options"):
+            self.assertEqual(self.server.call("GET", "/sdapi/v1/" + name)[0], 200, name)
+        self.assertIn("euler", [s["name"] for s in self.server.call("GET", "/sdapi/v1/samplers")[2]])
+        for name in ("refresh-checkpoints", "interrupt", "skip"):
+            self.assertEqual(self.server.call("POST", "/sdapi/v1/" + name)[0], 200, name)
+
+    def test_progress_and_interrupt(self):
+        with Server(step_ms=20) as server:
+            idle = server.call("GET", "/sdapi/v1/progress")[2]
+            self.assertEqual((idle["progress"], idle["state"]["job_count"]), (0, 0))
+            answer = []
+            waiting = threading.Thread(
+                target=lambda: answer.append(server.call("POST", PATH, {"prompt": "x", "steps": 150})))
+            waiting.start()
+            while (now := server.call("GET", "/sdapi/v1/progress")[2])["state"]["sampling_step"] == 0:
+                pass
+            self.assertEqual(now["state"]["sampling_steps"], 150)
+            self.assertGreater(now["progress"], 0)
+            server.call("POST", "/sdapi/v1/interrupt")
+            waiting.join()
+            self.assertEqual(answer[0][0], 503)
+            self.assertIn("cancelled", answer[0][2]["detail"])
+
+    @unittest.skipUnless(webuiapi, "the webuiapi package is not installed")
+    def test_the_real_client(self):
+        api = webuiapi.WebUIApi(port=self.server.port)
+        result = api.txt2img(prompt="a house", seed=5, steps=3, batch_size=2)
+        self.assertEqual((len(result.images), result.info["seed"]), (2, 5))
+        self.assertIn("demo.safetensors", [m["title"] for m in api.get_sd_models()])
+
+
+if __name__ == "__main__":
+    main()

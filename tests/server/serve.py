@@ -1,0 +1,150 @@
+"""Starts `gesso serve` for tests and talks to it, over http.client or a bare socket."""
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PROGRAM = os.environ.get("GESSO_SERVER_UNDER_TEST", "")
+TIMEOUT = 60  # of everything: only a hanging server reaches it
+
+
+class Server:
+    """A server of its own folder and port; `with Server("--queue", "2") as server`."""
+
+    def __init__(self, *options, step_ms=0, folder=None, models=("demo.safetensors",)):
+        self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="gesso serve é模 ")
+        self.folder = Path(folder or self._temporary.name)
+        for name in models:
+            path = self.folder / "models" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"a model")
+        (self.folder / "models").mkdir(exist_ok=True)
+        self.options = options
+        self.environment = {"PATH": os.environ["PATH"], "GESSO_DEMO_MODEL": str(self.folder / "none"),
+                            "GESSO_FAKE_STEP_MS": str(step_ms)}
+        self.environment.update((k, v) for k, v in os.environ.items() if k.endswith("SAN_OPTIONS"))
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        output, _ = self.process.communicate(timeout=TIMEOUT)
+        if self._temporary:
+            self._temporary.cleanup()
+        if "Sanitizer" in output:
+            raise AssertionError(output)
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--port", "0", "--outputs", str(self.folder / "outputs"), "--models",
+             str(self.folder / "models"), "--no-model", *self.options],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment, cwd=self.folder, text=True)
+        lines = []
+        for line in self.process.stdout:
+            lines.append(line)
+            if match := re.search(r"serves http://\S+:(\d+)/", line):
+                self.port = int(match[1])
+                return
+        raise AssertionError("the server did not start: " + "".join(lines))
+
+    def outputs(self):
+        return sorted(p.name for p in (self.folder / "outputs").iterdir() if p.name != ".lock")
+
+    def call(self, method, path, body=None, headers=None):
+        """(status, headers, body as JSON where it is JSON)"""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
+        headers = dict(headers or {})
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+            headers.setdefault("Content-Type", "application/json")
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        if data and answer.headers.get("Content-Type") == "application/json":
+            data = json.loads(data)
+        return answer.status, answer.headers, data
+
+    def events(self, path, body=None):
+        """Server-sent events of a path, as (name, data); the connection closes with the generator."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
+        if body is None:
+            connection.request("GET", path)
+        else:
+            connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        assert answer.status == 200 and answer.headers["Content-Type"] == "text/event-stream", answer.read()
+        try:
+            name = None
+            while line := answer.readline():
+                text = line.decode().rstrip("\n")
+                if text.startswith("event: "):
+                    name = text[7:]
+                elif text.startswith("data: "):
+                    yield name, json.loads(text[6:])
+        finally:
+            connection.close()
+
+    def raw(self, data, shut=False):
+        """Everything that comes back for these bytes until the server closes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT) as connection:
+            try:
+                connection.sendall(data)
+                if shut:
+                    connection.shutdown(socket.SHUT_WR)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # it was refused before all was sent; the answer says why
+            return read_all(connection)
+
+    def finished(self, job):
+        """The job once it is over."""
+        for name, data in self.events(f"/api/v1/jobs/{job}/events"):
+            if name in ("completed", "failed", "cancelled"):
+                return data
+        raise AssertionError("the events ended before the job")
+
+    def running(self, job):
+        """Returns when the job is being painted; its events go on."""
+        events = self.events(f"/api/v1/jobs/{job}/events")
+        for name, data in events:
+            if data.get("state") == "running" and data.get("step", 0) > 0:
+                return events
+        raise AssertionError("the job ended")
+
+
+def read_all(connection):
+    data = b""
+    try:
+        while part := connection.recv(65536):
+            data += part
+    except ConnectionResetError:
+        pass
+    return data
+
+
+class Case(unittest.TestCase):
+    def refused(self, server, method, path, body, status, field=None, text="", headers=None):
+        got, _, answer = server.call(method, path, body, headers)
+        self.assertEqual(got, status, answer)
+        error = answer["error"] if isinstance(answer["error"], dict) else answer
+        message = error.get("message") or error.get("detail")
+        if field is not None:
+            self.assertEqual(error.get("field", error.get("param")), field, message)
+        self.assertIn(text, message)
+        return answer
+
+
+def main():
+    if not PROGRAM:
+        sys.exit("GESSO_SERVER_UNDER_TEST names the program to test")
+    unittest.main()
