@@ -32,6 +32,7 @@ class MergedFile final : public TensorFile {
         tensors_.push_back(std::move(t));
       }
       metadata_.insert(files_[i]->metadata().begin(), files_[i]->metadata().end());
+      notes_.insert(notes_.end(), files_[i]->notes().begin(), files_[i]->notes().end());
     }
   }
 
@@ -39,6 +40,7 @@ class MergedFile final : public TensorFile {
   std::string_view format() const override { return files_.front()->format(); }
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   const std::map<std::string, std::string>& metadata() const override { return metadata_; }
+  const std::vector<std::string>& notes() const override { return notes_; }
   std::span<const std::byte> read(const TensorInfo& tensor) const override {
     if (tensor.bytes == 0) return {};
     const auto [file, own] = in_shard(tensor);
@@ -86,6 +88,7 @@ class MergedFile final : public TensorFile {
   std::vector<uint64_t> begins_;  ///< where each file's offsets begin in ours
   std::vector<TensorInfo> tensors_;
   std::map<std::string, std::string> metadata_;
+  std::vector<std::string> notes_;
 };
 
 std::string listed(const std::vector<std::string>& names) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "io/checkpoint.h"
 #include "io/safetensors.h"
 
 namespace gesso {
@@ -39,6 +40,10 @@ bool begins(std::string_view b, const char (&magic)[N]) {
   return b.starts_with(std::string_view(magic, N - 1));
 }
 
+bool is_pickle(std::string_view b) {  // protocols 2 to 5; before them, the magic number of torch.save in digits
+  return (b.size() > 1 && b[0] == '\x80' && b[1] >= 2 && b[1] <= 5) || begins(b, "L119547037146038801333356L");
+}
+
 bool is_text(std::string_view b) {  // no control characters and no byte that UTF-8 never has
   b = b.substr(0, 512);
   return !b.empty() && std::all_of(b.begin(), b.end(), [](char c) {
@@ -48,6 +53,7 @@ bool is_text(std::string_view b) {  // no control characters and no byte that UT
   });
 }
 
+constexpr std::string_view kExpected = "a safetensors file or a PyTorch checkpoint";
 constexpr std::string_view kDownloadAgain = "download the model itself";
 constexpr std::string_view kResave = "save it as safetensors";
 
@@ -55,12 +61,10 @@ constexpr std::string_view kResave = "save it as safetensors";
 const Format kFormats[] = {
     {is_safetensors, open_safetensors},
     {[](auto b) { return begins(b, "GGUF"); }, nullptr, ErrorCode::kUnsupported, "a GGUF file", kResave},
-    {[](auto b) { return begins(b, "PK\x03\x04") || begins(b, "PK\x05\x06"); }, nullptr, ErrorCode::kUnsupported,
-     "a zip archive (a PyTorch checkpoint?)", kResave},
-    {[](auto b) { return begins(b, "\x80\x02") || begins(b, "\x80\x03") || begins(b, "\x80\x04"); }, nullptr,
-     ErrorCode::kUnsupported, "a legacy PyTorch checkpoint (pickle)", kResave},
+    {[](auto b) { return begins(b, "PK\x03\x04") || begins(b, "PK\x05\x06"); }, open_zip_checkpoint},
+    {is_pickle, open_legacy_checkpoint},
     {[](auto b) { return b.size() > 262 && b.substr(257, 5) == "ustar"; }, nullptr, ErrorCode::kUnsupported,
-     "a tar archive", "unpack it, or save the model as safetensors"},
+     "a tar archive (a PyTorch checkpoint of before 0.2?)", "unpack it, or save the model as safetensors"},
     {[](auto b) { return begins(b, "lmgg") || begins(b, "tjgg") || begins(b, "fmgg"); }, nullptr,
      ErrorCode::kUnsupported, "a GGML file, the predecessor of GGUF", kResave},
     {[](auto b) { return begins(b, "\x89HDF\r\n\x1a\n"); }, nullptr, ErrorCode::kUnsupported, "an HDF5 file", kResave},
@@ -83,14 +87,14 @@ const Format kFormats[] = {
 std::shared_ptr<const TensorFile> open_tensor_file(const std::filesystem::path& path) {
   const Mapped file = MappedFile::open(path);
   const auto bytes = file->bytes();
-  if (bytes.empty()) fail(ErrorCode::kBadFile, "{} is empty: expected a safetensors file", quoted(path));
+  if (bytes.empty()) fail(ErrorCode::kBadFile, "{} is empty: expected {}", quoted(path), kExpected);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   for (const Format& format : kFormats) {
     if (!format.matches(text)) continue;
     if (format.open) return format.open(file);
-    fail(format.code, "{} is {}: expected a safetensors file; {}", quoted(path), format.is, format.remedy);
+    fail(format.code, "{} is {}: expected {}; {}", quoted(path), format.is, kExpected, format.remedy);
   }
-  fail(ErrorCode::kBadFile, "{} is no model file that Gesso knows: expected a safetensors file", quoted(path));
+  fail(ErrorCode::kBadFile, "{} is no model file that Gesso knows: expected {}", quoted(path), kExpected);
 }
 
 }  // namespace gesso

@@ -28,12 +28,17 @@ class TensorFile {
  public:
   virtual ~TensorFile() = default;
   virtual const std::filesystem::path& path() const = 0;
-  virtual std::string_view format() const = 0;  ///< "safetensors", "gguf", ...
+  virtual std::string_view format() const = 0;  ///< "safetensors", "PyTorch", ...
   /// In the order of the file.
   virtual const std::vector<TensorInfo>& tensors() const = 0;
   virtual const std::map<std::string, std::string>& metadata() const = 0;
   /// The stored bytes; valid while the file lives.
   virtual std::span<const std::byte> read(const TensorInfo& tensor) const = 0;
+  /// What a person should know about how the file was read: which of several sets of weights was taken, what was left.
+  virtual const std::vector<std::string>& notes() const {
+    static const std::vector<std::string> none;
+    return none;
+  }
   /// Lets go of memory that read() of this tensor took, where there is any; it can be read again.
   virtual void done(const TensorInfo& tensor) const {}
 };

@@ -21,8 +21,8 @@ TEST(TensorFile, SaysWhatTheFileIsInstead) {  // S19, P05
   };
   const Row rows[] = {
       {"GGUF\x03\0\0\0"s + std::string(40, '\0'), ErrorCode::kUnsupported, "a GGUF file"},
-      {"PK\x03\x04\0\0\0\0\0\0archive/data.pkl"s, ErrorCode::kUnsupported, "PyTorch"},
-      {"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."s, ErrorCode::kUnsupported, "legacy PyTorch"},
+      {"PK\x03\x04\0\0\0\0\0\0archive/data.pkl"s, ErrorCode::kBadFile, "zip archive"},
+      {"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."s, ErrorCode::kBadFile, "truncated"},
       {"<!DOCTYPE html><html><body>404</body></html>", ErrorCode::kBadFile, "HTML"},
       {"\n  <?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", ErrorCode::kBadFile, "HTML"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n", ErrorCode::kBadFile, "git-LFS pointer"},
