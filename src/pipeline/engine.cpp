@@ -22,7 +22,7 @@ namespace {
 /// What decides whether a loaded model serves a request too: its files and when they last changed.
 std::string model_key(const Request& r) {
   std::string key;
-  for (const std::string* path : {&r.model, &r.diffusion_model, &r.vae, &r.clip_l, &r.clip_g}) {
+  for (const std::string* path : {&r.model, &r.diffusion_model, &r.vae, &r.clip_l, &r.clip_g, &r.t5xxl}) {
     std::error_code error;
     const auto time = std::filesystem::last_write_time(*path, error);
     key += *path + '\0' + (error ? "" : std::to_string(time.time_since_epoch().count())) + '\0';
@@ -38,6 +38,7 @@ Request resolve(const Request& request, const LatentDiffusion& model) {
   r.height = r.height.value_or(defaults.height);
   r.steps = r.steps.value_or(defaults.steps);
   r.cfg_scale = r.cfg_scale.value_or(defaults.cfg_scale);
+  r.guidance = r.guidance.value_or(defaults.guidance);
   r.clip_skip = r.clip_skip.value_or(defaults.clip_skip);
   const SamplerChoice choice = find_sampler(r.sampling_method.value_or(defaults.sampler));
   r.sampling_method = std::string(choice.sampler->name);
@@ -46,7 +47,7 @@ Request resolve(const Request& request, const LatentDiffusion& model) {
   r.prediction =
       r.prediction == "auto" ? model.denoising().prediction : std::string(find_prediction(r.prediction).name);
   r.seed = resolve_seed(r.seed);
-  const int unit = model.latent_format().scale;
+  const int unit = model.latent_format().scale * model.latent_format().patch;
   for (const int size : {*r.width, *r.height})
     if (size % unit != 0)
       fail(ErrorCode::kUsage,

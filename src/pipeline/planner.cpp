@@ -43,7 +43,7 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
   const LatentFormat& format = model.latent_format();
   const int64_t h = *request.height / format.scale, w = *request.width / format.scale;
   const bool guided = *request.cfg_scale != 1.0;
-  const PromptOptions options{*request.clip_skip, *request.width, *request.height};
+  const PromptOptions options{*request.clip_skip, *request.width, *request.height, *request.guidance};
 
   MetaDevice text, denoise, decode;
   const Conditioning cond = model.encode(text, compute, request.prompt, options);

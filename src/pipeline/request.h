@@ -18,6 +18,7 @@ struct Request {
   std::string vae;
   std::string clip_l;
   std::string clip_g;
+  std::string t5xxl;
 
   std::string prompt;
   std::string negative_prompt;
@@ -29,6 +30,7 @@ struct Request {
 
   std::optional<int> steps;
   std::optional<double> cfg_scale;
+  std::optional<double> guidance;  ///< distilled guidance
   std::optional<std::string> sampling_method;
   std::optional<std::string> scheduler;
   std::optional<double> eta;

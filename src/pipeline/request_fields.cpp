@@ -63,6 +63,8 @@ const Field kFields[] = {
      .description = "text encoder CLIP-L", .other_names = "text_encoder clip", .role = FieldRole::kFile},
     {.name = "clip_g", .member = &Request::clip_g, .options = "--clip_g", .placeholder = "FILE", .group = "Model",
      .description = "text encoder OpenCLIP-G", .other_names = "text_encoder_2", .role = FieldRole::kFile},
+    {.name = "t5xxl", .member = &Request::t5xxl, .options = "--t5xxl", .placeholder = "FILE", .group = "Model",
+     .description = "text encoder T5", .other_names = "t5 text_encoder_3", .role = FieldRole::kFile},
 
     {.name = "prompt", .member = &Request::prompt, .options = "-p,--prompt", .placeholder = "TEXT", .group = "Prompt",
      .description = "what the picture shows", .other_names = "text positive_prompt", .common = true, .required = true},
@@ -92,6 +94,9 @@ const Field kFields[] = {
      .group = "Sampling", .description = "how closely to follow the prompt; 1 switches guidance off",
      .absent = kModelDecides, .minimum = 0, .maximum = 1000, .other_names = "cfg guidance_scale txt_cfg",
      .common = true},
+    {.name = "guidance", .member = &Request::guidance, .options = "--guidance", .placeholder = "X",
+     .group = "Sampling", .description = "distilled guidance, which models that were trained with it are told",
+     .absent = kModelDecides, .minimum = 0, .maximum = 100, .other_names = "distilled_guidance"},
     {.name = "sampling_method", .member = &Request::sampling_method, .options = "--sampling-method",
      .placeholder = "NAME", .group = "Sampling", .description = "sampler", .absent = kModelDecides,
      .choices = sampling_methods, .choose = choose_sampler, .other_names = "sampler sampler_name sample_method"},
@@ -108,7 +113,7 @@ const Field kFields[] = {
      .group = "Sampling", .description = "whose random numbers the noise repeats: torch on a GPU or on the CPU",
      .choices = rngs, .choose = choose_rng},
     {.name = "prediction", .member = &Request::prediction, .options = "--prediction", .placeholder = "NAME",
-     .group = "Sampling", .description = "what the network predicts: the noise (eps) or the velocity (v)",
+     .group = "Sampling", .description = "what the network predicts: the noise (eps), the velocity (v), or that of a flow",
      .choices = prediction_names, .choose = choose_prediction, .other_names = "prediction_type"},
 
     {.name = "precision", .member = &Request::precision, .options = "--precision", .placeholder = "NAME",

@@ -6,6 +6,7 @@
 
 #include "ops/ops.h"
 #include "sampling/denoiser.h"
+#include "sampling/flow_shift.h"
 #include "sampling/guidance.h"
 #include "sampling/noise.h"
 #include "sampling/prediction.h"
@@ -96,6 +97,19 @@ class NetworkRunner {
   DType dtype_;
 };
 
+/// The noise levels that the network was trained on.
+SigmaTable noise_levels(const Work& work, const Prediction& prediction) {
+  const Denoising& denoising = work.model.denoising();
+  if (prediction.name == "flow") {
+    const LatentFormat& format = work.model.latent_format();
+    const int unit = format.scale * format.patch;
+    const int tokens = (*work.request.width / unit) * (*work.request.height / unit);
+    return SigmaTable::flow(denoising.shift_by_tokens ? shift_of_mu(mu_for_tokens(tokens)) : denoising.flow_shift);
+  }
+  const std::vector<float> alphas = scaled_linear_alphas_cumprod();
+  return SigmaTable::from_alphas_cumprod(denoising.zero_terminal_snr ? zero_terminal_snr(alphas) : alphas);
+}
+
 }  // namespace
 
 Tensor upload(Device& device, const Latent& latent, DType dtype) {
@@ -112,13 +126,15 @@ TextStates encode_text(const Work& work) {
   TextStates text;
   text.guided = *work.request.cfg_scale != 1.0;
   begin_stage(work, "text", text.guided ? 2 : 1);
-  const PromptOptions options{*work.request.clip_skip, *work.request.width, *work.request.height};
+  const PromptOptions options{*work.request.clip_skip, *work.request.width, *work.request.height,
+                              *work.request.guidance};
   DType dtype = work.compute;
   const auto encode = [&](const std::string& prompt, int step) {
     const double start = seconds_now();
     const Conditioning result = guarded(
         work, "text", dtype, [&](DType d) { return work.model.encode(work.device, d, prompt, options); },
         [](const Conditioning& c) { return finite(c); });
+    if (!result.notice.empty()) work.message(result.notice);
     const double seconds = seconds_now() - start;
     const int steps = text.guided ? 2 : 1;
     work.sink({.kind = Event::Kind::kStep,
@@ -137,10 +153,8 @@ TextStates encode_text(const Work& work) {
 Latent denoise(const Work& work, const TextStates& text, int64_t seed) {
   const Request& request = work.request;
   const LatentFormat& format = work.model.latent_format();
-  std::vector<float> alphas = scaled_linear_alphas_cumprod();
-  if (work.model.denoising().zero_terminal_snr) alphas = zero_terminal_snr(alphas);
-  const SigmaTable table = SigmaTable::from_alphas_cumprod(alphas);
   const Prediction& prediction = find_prediction(request.prediction);
+  const SigmaTable table = noise_levels(work, prediction);
   const Sampler& sampler = *find_sampler(*request.sampling_method).sampler;
   const std::vector<double> sigmas = find_schedule(*request.scheduler).sigmas(table, *request.steps);
 

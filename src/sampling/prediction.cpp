@@ -16,6 +16,18 @@ Scalings v_scalings(double sigma) {
   return {1 / (norm * norm), -sigma / norm, 1 / norm};
 }
 
+Scalings flow_scalings(double sigma) {
+  return {1, -sigma, 1};
+}
+
+double flow_timestep(const SigmaTable&, double sigma) {
+  return 1000 * sigma;
+}
+
+NoiseMix noise_instead(double sigma) {
+  return {1 - sigma, sigma};
+}
+
 double table_timestep(const SigmaTable& table, double sigma) {
   return table.timestep(sigma);
 }
@@ -35,6 +47,12 @@ const std::vector<Prediction>& predictions() {
        v_scalings,
        table_timestep,
        noise_on_top},
+      {"flow",
+       {"flow_prediction", "rectified_flow"},
+       "the velocity of a straight line from picture to noise",
+       flow_scalings,
+       flow_timestep,
+       noise_instead},
   };
   return rows;
 }

@@ -33,6 +33,8 @@ struct Prediction {
 ///   eps  the noise (Ho et al. 2020): skip 1, out -sigma, in 1 / sqrt(sigma^2 + 1)
 ///   v    sqrt(a) * noise - sqrt(1 - a) * image (Salimans and Ho 2022): skip 1 / (sigma^2 + 1),
 ///        out -sigma / sqrt(sigma^2 + 1), in as eps
+///   flow noise - image where the latent is (1 - sigma) image + sigma noise (Lipman et al. 2023; Liu et al. 2023):
+///        skip 1, out -sigma, in 1; the network is told 1000 sigma
 const std::vector<Prediction>& predictions();
 
 /// The prediction of that name or alias. Throws kUsage listing the known ones.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "sampling/flow_shift.h"
 
 namespace gesso {
 namespace {
@@ -53,7 +54,15 @@ SigmaTable SigmaTable::from_alphas_cumprod(std::span<const float> alphas_cumprod
   return SigmaTable(std::move(sigmas));
 }
 
-SigmaTable::SigmaTable(std::vector<double> sigmas) : sigmas_(std::move(sigmas)) {
+SigmaTable SigmaTable::flow(double shift, int count) {
+  if (!(shift > 0) || !std::isfinite(shift)) fail(ErrorCode::kUsage, "flow shift must be above 0; it is {}", shift);
+  std::vector<double> sigmas;
+  for (int t = 1; t <= std::max(count, 2); ++t)
+    sigmas.push_back(shifted(shift, static_cast<double>(t) / std::max(count, 2)));
+  return SigmaTable(std::move(sigmas), shift);
+}
+
+SigmaTable::SigmaTable(std::vector<double> sigmas, double shift) : shift_(shift), sigmas_(std::move(sigmas)) {
   for (double sigma : sigmas_) logs_.push_back(std::log(sigma));
 }
 
@@ -63,12 +72,14 @@ double SigmaTable::sigma(double timestep) const {
   const auto low = static_cast<size_t>(timestep);
   const double weight = timestep - static_cast<double>(low);
   if (weight == 0) return sigmas_[low];
+  if (is_flow()) return shifted(shift_, (timestep + 1) / count());
   return std::exp((1 - weight) * logs_[low] + weight * logs_[low + 1]);
 }
 
 double SigmaTable::timestep(double sigma) const {
   if (!(sigma > sigma_min())) return 0;
   if (sigma >= sigma_max()) return max_timestep();
+  if (is_flow()) return unshifted(shift_, sigma) * count() - 1;
   const auto above = std::upper_bound(sigmas_.begin(), sigmas_.end(), sigma);
   const auto low = static_cast<size_t>(above - sigmas_.begin()) - 1;
   return static_cast<double>(low) + (std::log(sigma) - logs_[low]) / (logs_[low + 1] - logs_[low]);

@@ -27,6 +27,13 @@ class SigmaTable {
   /// at least two, in [0, 1) and never rising.
   static SigmaTable from_alphas_cumprod(std::span<const float> alphas_cumprod);
 
+  /// Of a flow model, whose latents are (1 - sigma) image + sigma noise: timestep t has the sigma `shift` turns
+  /// (t + 1) / count into. See flow_shift.h for shifts. Throws kUsage unless shift is above 0 and finite.
+  static SigmaTable flow(double shift, int count = 1000);
+
+  /// Whether latents are (1 - sigma) image + sigma noise, rather than image + sigma noise.
+  bool is_flow() const { return shift_ > 0; }
+
   int count() const { return static_cast<int>(sigmas_.size()); }
   double sigma_min() const { return sigmas_.front(); }
   double sigma_max() const { return sigmas_.back(); }
@@ -38,7 +45,8 @@ class SigmaTable {
   double timestep(double sigma) const;
 
  private:
-  explicit SigmaTable(std::vector<double> sigmas);
+  explicit SigmaTable(std::vector<double> sigmas, double shift = 0);
+  double shift_;  // 0: not a flow
   std::vector<double> sigmas_;
   std::vector<double> logs_;
 };

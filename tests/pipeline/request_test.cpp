@@ -42,9 +42,10 @@ TEST(Request, AbsentFieldsHaveTheDefaults) {
 }
 
 TEST(Request, EveryFieldSurvivesARoundTrip) {
-  const char* text = R"({"model":"m/modèle 模型.safetensors","vae":"v","clip_l":"l","clip_g":"g","prompt":"a \"cat\"\n",
+  const char* text =
+      R"({"model":"m/modèle 模型.safetensors","vae":"v","clip_l":"l","clip_g":"g","t5xxl":"t","prompt":"a \"cat\"\n",
       "negative_prompt":"dog","width":512,"height":768,"seed":9007199254740993,"batch_count":3,"metadata":false,
-      "steps":20,"cfg_scale":7.1,"sampling_method":"dpm++2m","scheduler":"karras","eta":0.3,"clip_skip":2,"rng":"cpu",
+      "steps":20,"cfg_scale":7.1,"guidance":2.5,"sampling_method":"dpm++2m","scheduler":"karras","eta":0.3,"clip_skip":2,"rng":"cpu",
       "prediction":"v","precision":"f32","threads":2,"memory":"1536MiB","diffusion_model":"d"})";
   const Request request = parse_request(text);
   const auto document = request_to_json(request);

@@ -6,7 +6,7 @@ the last bits of expected outputs may differ, names, weights and inputs never.
 
 import importlib
 
-SCRIPTS = ["clip", "unet", "vae", "tokenizer", "noise", "schedules", "samplers", "pipelines"]
+SCRIPTS = ["clip", "unet", "vae", "tokenizer", "noise", "schedules", "samplers", "pipelines", "t5", "flux", "sd3"]
 
 
 def main():
