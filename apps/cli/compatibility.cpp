@@ -37,7 +37,6 @@ constexpr CompatibleOption kOptions[] = {
     {kAccepted, "--lora-apply-mode", "NAME", "as --lora-model-dir"},
 
     // of models or inputs that do not exist yet; alone they change nothing
-    {kAccepted, "--guidance", "X", kNoFamily},
     {kAccepted, "--flow-shift", "X", kNoFamily},
     {kAccepted, "--moe-boundary", "X", kNoFamily},
     {kAccepted, "--model-args", "TEXT", kNoFamily},
@@ -106,7 +105,6 @@ constexpr CompatibleOption kOptions[] = {
     {kMissing, "--high-noise-cfg-scale", "X", "models in two parts"},
     {kMissing, "--uncond-diffusion-model", "FILE", "a network of its own for the negative prompt"},
     {kMissing, "--clip_vision", "FILE", "picture encoders"},
-    {kMissing, "--t5xxl", "FILE", "this text encoder"},
     {kMissing, "--llm,--qwen2vl", "FILE", "this text encoder"},
     {kMissing, "--llm_vision,--qwen2vl_vision", "FILE", "this text encoder"},
     {kMissing, "--embeddings-connectors", "FILE", "video models"},

@@ -14,7 +14,7 @@ constexpr Row kRows[] = {
     {Role::kClipL, "clip_l", "CLIP-L text encoder", "--clip_l"},
     {Role::kClipG, "clip_g", "OpenCLIP-G text encoder", "--clip_g"},
     {Role::kClipH, "clip_h", "OpenCLIP-H text encoder", "--clip_h"},
-    {Role::kT5, "t5", "T5 text encoder"},
+    {Role::kT5, "t5", "T5 text encoder", "--t5xxl"},
     {Role::kLanguageModel, "language_model", "language model (text encoder)"},
     {Role::kVisionEncoder, "vision_encoder", "image encoder"},
     {Role::kVae, "vae", "autoencoder (VAE)", "--vae"},

@@ -72,6 +72,8 @@ struct Family {
   std::string_view title;  ///< "Stable Diffusion 1.x"
   /// Besides the diffusion model, what painting takes.
   std::vector<Role> needs = {};
+  /// What it uses when it is given.
+  std::vector<Role> optional = {};
   /// In order: the first kind that fits counts.
   std::vector<Kind> kinds = {};
   /// Builds the model from the diffusion model and what it needs, each under to_string(role); null: not built yet.

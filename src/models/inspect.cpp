@@ -167,7 +167,9 @@ std::string command(std::span<const RecognisedFile> files, const Found& model, c
   const bool whole = model.file->recognition.components.size() > 1;
   std::string text = fmt::format("gesso generate {} {}", whole ? "-m" : option_of(Role::kDiffusionModel),
                                  shell_word(model.file->path));
-  for (const Role role : model.component->family->needs)
+  std::vector<Role> used = model.component->family->needs;
+  used.insert(used.end(), model.component->family->optional.begin(), model.component->family->optional.end());
+  for (const Role role : used)
     if (const Found part = find(files, role); part.file && part.file != model.file)
       text += fmt::format(" {} {}", option_of(role), shell_word(part.file->path));
   for (const Role role : missing) text += fmt::format(" {} FILE", option_of(role));

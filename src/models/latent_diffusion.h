@@ -14,8 +14,9 @@ namespace gesso {
 
 /// What a denoiser is told about a picture.
 struct Conditioning {
-  Tensor context;  ///< [1, tokens, width]
-  Tensor vector;   ///< [1, width], or empty
+  Tensor context;        ///< [1, tokens, width]
+  Tensor vector;         ///< [1, width], or empty
+  std::string notice{};  ///< what the user should know: of a prompt that was cut, say; empty: nothing
 };
 
 /// How latents relate to pictures: the model works on (z - shift) * factor.
@@ -24,6 +25,7 @@ struct LatentFormat {
   int scale = 8;  ///< pixels per latent along a side
   float factor = 1.f;
   float shift = 0.f;
+  int patch = 1;  ///< latents along a side of what the network takes as one: width and height are multiples
 };
 
 /// What a family paints with when the request leaves it open.
@@ -31,14 +33,17 @@ struct Defaults {
   int width = 512, height = 512;
   int steps = 20;
   double cfg_scale = 7;
+  double guidance = 0;  ///< distilled guidance, which the network is told; 0: it takes none
   int clip_skip = 1;
   std::string sampler = "euler_a", scheduler = "discrete";
 };
 
 /// What the network's output means, and the noise levels it was trained on.
 struct Denoising {
-  std::string prediction = "eps";  ///< "eps" or "v"
+  std::string prediction = "eps";  ///< "eps", "v" or "flow"
   bool zero_terminal_snr = false;
+  double flow_shift = 1;         ///< of a flow: see sampling/flow_shift.h
+  bool shift_by_tokens = false;  ///< mu_for_tokens() of the picture decides instead
 };
 
 /// What a denoising network sees besides the noisy latent, behind its channels.
@@ -52,6 +57,7 @@ enum class ExtraInput {
 struct PromptOptions {
   int clip_skip = 1;
   int width = 512, height = 512;  ///< of the picture, in pixels
+  double guidance = 0;            ///< distilled guidance, for a network that takes it
 };
 
 /// A built model that turns noise into a latent under a text, and latents into pictures. One request at a time.
@@ -72,6 +78,9 @@ class LatentDiffusion {
   /// Pictures [n, scale h, scale w, 3] in [-1, 1] -> latents [n, h, w, channels] as the autoencoder knows them, f32.
   /// Throws kUnsupported where the autoencoder can only decode.
   virtual Tensor encode_picture(const Tensor& pictures) = 0;
+
+  /// What the user should know of how the model was built: an optional part that is not there, say.
+  virtual std::vector<std::string> notices() const { return {}; }
 
   /// The weights of the text encoders, the denoiser and the decoder, for reports and for giving memory back.
   virtual std::vector<WeightStore*> text_weights() = 0;

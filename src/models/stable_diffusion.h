@@ -2,23 +2,16 @@
 #include <memory>
 
 #include "models/latent_diffusion.h"
-#include "text/chunks.h"
+#include "models/prompt_encoders.h"
 
 namespace gesso {
 
 /// What distinguishes the latent diffusion models that share this one UNet.
 struct StableDiffusionTraits {
-  struct Encoder {
-    const char* role;
-    bool quick_gelu = false;
-    bool final_norm = true;  ///< of the hidden state
-    int32_t pad = 0;
-    const char* heads_key = "clip_heads";
-  };
-  std::vector<Encoder> encoders;    ///< their hidden states side by side are the context
-  int fixed_heads = 0;              ///< attention heads of every UNet block; 0: one per 64 channels
-  bool size_conditioning = false;   ///< the vector condition: pooled text and the picture's sizes
-  bool velocity_by_spread = false;  ///< whether the spread of a bias tells v from eps (SD 2.x)
+  std::vector<ClipText::Traits> encoders;  ///< their hidden states side by side are the context
+  int fixed_heads = 0;                     ///< attention heads of every UNet block; 0: one per 64 channels
+  bool size_conditioning = false;          ///< the vector condition: pooled text and the picture's sizes
+  bool velocity_by_spread = false;         ///< whether the spread of a bias tells v from eps (SD 2.x)
   float latent_factor = 0.18215f;
   Defaults defaults;
 };

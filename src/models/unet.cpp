@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "device/device.h"
+#include "nn/embeddings.h"
 
 namespace gesso {
 namespace {
@@ -14,29 +15,11 @@ int64_t embed_width(const WeightScope& w) {
   return w.extent("time_embed.0.weight", 0);
 }
 
-nn::Linear linear_by_shape(const WeightScope& w) {
-  return {w, w.extent("weight", 1), w.extent("weight", 0)};
-}
-
 nn::Conv2d conv_by_shape(const WeightScope& w) {
   return {w, w.extent("weight", 1), w.extent("weight", 0), 3};
 }
 
 }  // namespace
-
-std::vector<float> sinusoidal_embedding(std::span<const float> values, int64_t width) {
-  const int64_t half = width / 2;
-  std::vector<float> result(values.size() * static_cast<size_t>(width), 0.f);
-  for (size_t n = 0; n < values.size(); ++n)
-    for (int64_t i = 0; i < half; ++i) {
-      // f32 throughout, as the reference computes it: late timesteps lose the same digits.
-      const float frequency = std::exp(-std::log(10000.f) * static_cast<float>(i) / static_cast<float>(half));
-      float* row = &result[n * static_cast<size_t>(width)];
-      row[i] = std::cos(values[n] * frequency);
-      row[half + i] = std::sin(values[n] * frequency);
-    }
-  return result;
-}
 
 UNet::ResBlock::ResBlock(const WeightScope& w, int64_t embed_in, int groups)
     : in(w.extent("in_layers.2.weight", 1)),
@@ -134,13 +117,13 @@ UNet::Block UNet::read_block(const WeightScope& w, const Config& config) {
 UNet::UNet(const WeightScope& w, const Config& config)
     : model_channels_(w.extent("time_embed.0.weight", 1)),
       in_channels_(w.extent("input_blocks.0.0.weight", 1)),
-      time_embed_0_(linear_by_shape(w / "time_embed.0")),
-      time_embed_2_(linear_by_shape(w / "time_embed.2")),
+      time_embed_0_(nn::linear_by_shape(w / "time_embed.0")),
+      time_embed_2_(nn::linear_by_shape(w / "time_embed.2")),
       out_norm_(w / "out.0", w.extent("out.0.weight", 0), config.groups, kNormEps, Activation::kSilu),
       out_conv_(conv_by_shape(w / "out.2")) {
   if (w.has("label_emb.0.0.weight")) {
-    label_embed_0_ = linear_by_shape(w / "label_emb.0.0");
-    label_embed_2_ = linear_by_shape(w / "label_emb.0.2");
+    label_embed_0_ = nn::linear_by_shape(w / "label_emb.0.0");
+    label_embed_2_ = nn::linear_by_shape(w / "label_emb.0.2");
   }
   const auto read_blocks = [&](const char* side) {
     std::vector<Block> blocks;
@@ -172,9 +155,7 @@ Tensor UNet::run(const Block& block, Tensor x, const Tensor& embed, const Tensor
 Tensor UNet::operator()(const Tensor& x, std::span<const float> timesteps, const Tensor& context,
                         const Tensor& vector) const {
   Device& device = x.device();
-  const Tensor sinusoid = cast(from_values(device, sinusoidal_embedding(timesteps, model_channels_),
-                                           {static_cast<int64_t>(timesteps.size()), model_channels_}),
-                               x.dtype());
+  const Tensor sinusoid = nn::sinusoids(device, timesteps, model_channels_, x.dtype());
   const Epilogue silu{.activation = Activation::kSilu};
   Tensor embed;
   if (label_embed_0_) {

@@ -86,8 +86,4 @@ class UNet {
   nn::Conv2d out_conv_;
 };
 
-/// Sinusoidal embedding of numbers: [n] -> [n, width], cosines first (Ho et al. 2020 with LDM's order), max period
-/// 10,000. Used for timesteps and, by SDXL, for sizes.
-std::vector<float> sinusoidal_embedding(std::span<const float> values, int64_t width);
-
 }  // namespace gesso

@@ -44,4 +44,32 @@ struct LayerNorm {
   float eps = 1e-5f;
 };
 
+struct RmsNorm {
+  RmsNorm() = default;
+  RmsNorm(const WeightScope& w, int64_t width, float epsilon = 1e-6f) : scale(w.get("weight", {width})), eps(epsilon) {}
+  Tensor operator()(const Tensor& x) const { return rms_norm(x, scale, eps); }
+  /// x [b, t, heads * width]: each head by itself.
+  Tensor by_head(const Tensor& x) const {
+    const int64_t width = scale->shape()[0];
+    return rms_norm(x.reshape({x.dim(0) * x.dim(1) * (x.dim(2) / width), width}), scale, eps).reshape(x.shape());
+  }
+  Weight scale;
+  float eps = 1e-6f;
+};
+
+/// A Linear whose extents are those of its weight.
+inline Linear linear_by_shape(const WeightScope& w, bool with_bias = true) {
+  return {w, w.extent("weight", 1), w.extent("weight", 0), with_bias};
+}
+
+/// Two linear layers with an activation between.
+struct Mlp {
+  Mlp() = default;
+  Mlp(const WeightScope& w, const char* first, const char* second, Activation act)
+      : in(linear_by_shape(w / first)), out(linear_by_shape(w / second)), activation(act) {}
+  Tensor operator()(const Tensor& x, const Epilogue& e = {}) const { return out(in(x, {.activation = activation}), e); }
+  Linear in, out;
+  Activation activation = Activation::kNone;
+};
+
 }  // namespace gesso::nn

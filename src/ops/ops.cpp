@@ -58,14 +58,18 @@ Tensor conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d
   return y;
 }
 
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a) {
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a, const Tensor& bias) {
   expect(q.shape().rank() == 3 && k.shape() == v.shape() && k.dim(0) == q.dim(0) && k.dim(2) == q.dim(2) &&
              q.dim(2) % a.heads == 0 && k.dim(1) > 0 && k.dtype() == q.dtype() && v.dtype() == q.dtype(),
          "attention", q, k.shape());
+  if (bias)
+    expect(bias.dtype() == DType::kF32 && bias.shape().rank() == 3 && (bias.dim(0) == 1 || bias.dim(0) == a.heads) &&
+               bias.dim(1) == k.dim(1) && bias.dim(2) == q.dim(1),
+           "attention", q, bias.shape());
   Tensor y = like(q);
   const OpCost cost{"attention", 4 * q.dim(0) * q.dim(1) * k.dim(1) * q.dim(2),
                     q.bytes() + k.bytes() + v.bytes() + y.bytes()};
-  q.device().run(cost, [&](const Kernels& table) { table.attention(q, k, v, a, y); });
+  q.device().run(cost, [&](const Kernels& table) { table.attention(q, k, v, bias, a, y); });
   return y;
 }
 
@@ -93,6 +97,36 @@ Tensor layer_norm(const Tensor& x, const Weight& scale, const Weight& bias, floa
   return y;
 }
 
+Tensor modulated_norm(const Tensor& x, const Tensor& shift, const Tensor& scale, float eps) {
+  const Shape per_image{x.dim(0), x.dim(-1)};
+  expect(shift.shape() == per_image && scale.shape() == per_image && shift.dtype() == x.dtype() &&
+             scale.dtype() == x.dtype(),
+         "modulated_norm", x, scale.shape());
+  Tensor y = like(x);
+  x.device().run({"modulated_norm", 8 * x.elements(), x.bytes() + y.bytes()},
+                 [&](const Kernels& k) { k.modulated_norm(x, shift, scale, eps, y); });
+  return y;
+}
+
+Tensor rms_norm(const Tensor& x, const Weight& scale, float eps) {
+  expect(scale->shape().elements() == x.dim(-1), "rms_norm", x, scale->shape());
+  Tensor y = like(x);
+  const std::array<Weight, 1> used{scale};
+  x.device().run({"rms_norm", 4 * x.elements(), x.bytes() + y.bytes(), used},
+                 [&](const Kernels& k) { k.rms_norm(x, parameter(x.device(), scale), eps, y); });
+  return y;
+}
+
+Tensor rope(const Tensor& x, const Tensor& table) {
+  expect(x.shape().rank() == 3 && table.shape().rank() == 3 && table.dtype() == DType::kF32 &&
+             table.dim(0) == x.dim(1) && table.dim(1) == 2 && table.dim(2) > 0 && table.dim(2) % 2 == 0 &&
+             x.dim(2) % table.dim(2) == 0,
+         "rope", x, table.shape());
+  Tensor y = like(x);
+  x.device().run({"rope", 3 * x.elements(), x.bytes() + y.bytes()}, [&](const Kernels& k) { k.rope(x, table, y); });
+  return y;
+}
+
 Tensor activate(const Tensor& x, Activation a) {
   Tensor y = like(x);
   x.device().run({"activate", 8 * x.elements(), x.bytes() + y.bytes()}, [&](const Kernels& k) { k.activate(x, a, y); });
@@ -103,6 +137,23 @@ Tensor add(const Tensor& a, const Tensor& b) {
   expect(a.shape() == b.shape() && a.dtype() == b.dtype(), "add", a, b.shape());
   Tensor y = like(a);
   a.device().run({"add", a.elements(), 3 * a.bytes()}, [&](const Kernels& k) { k.add(a, b, y); });
+  return y;
+}
+
+Tensor multiply(const Tensor& a, const Tensor& b) {
+  expect(a.shape() == b.shape() && a.dtype() == b.dtype(), "multiply", a, b.shape());
+  Tensor y = like(a);
+  a.device().run({"multiply", a.elements(), 3 * a.bytes()}, [&](const Kernels& k) { k.multiply(a, b, y); });
+  return y;
+}
+
+Tensor gated_add(const Tensor& x, const Tensor& gate, const Tensor& residual) {
+  expect(residual.shape() == x.shape() && gate.shape() == Shape{x.dim(0), x.dim(-1)} && residual.dtype() == x.dtype() &&
+             gate.dtype() == x.dtype(),
+         "gated_add", x, gate.shape());
+  Tensor y = like(x);
+  x.device().run({"gated_add", 2 * x.elements(), 3 * x.bytes()},
+                 [&](const Kernels& k) { k.gated_add(x, gate, residual, y); });
   return y;
 }
 
@@ -117,6 +168,32 @@ Tensor concat(const Tensor& a, const Tensor& b) {
   expect(with_last(a.shape(), 0) == with_last(b.shape(), 0) && a.dtype() == b.dtype(), "concat", a, b.shape());
   Tensor y = a.device().empty(with_last(a.shape(), a.dim(-1) + b.dim(-1)), a.dtype());
   a.device().run({"concat", 0, 2 * y.bytes()}, [&](const Kernels& k) { k.concat(a, b, y); });
+  return y;
+}
+
+Tensor columns(const Tensor& x, int64_t begin, int64_t end) {
+  expect(begin >= 0 && begin <= end && end <= x.dim(-1), "columns", x, {begin, end});
+  const Shape shape = with_last(x.shape(), end - begin);
+  if (rows(x) == 1) return x.reshape({x.elements()}).slice(begin, end).reshape(shape);  // as it lies
+  Tensor y = x.device().empty(shape, x.dtype());
+  x.device().run({"columns", 0, 2 * y.bytes()}, [&](const Kernels& k) { k.columns(x, begin, y); });
+  return y;
+}
+
+Tensor patchify(const Tensor& x, const Patch& patch) {
+  expect(x.shape().rank() == 4 && patch.size > 0 && x.dim(1) % patch.size == 0 && x.dim(2) % patch.size == 0,
+         "patchify", x, {patch.size, patch.size});
+  const int64_t area = int64_t{patch.size} * patch.size;
+  Tensor y = x.device().empty({x.dim(0), x.dim(1) / patch.size, x.dim(2) / patch.size, x.dim(3) * area}, x.dtype());
+  x.device().run({"patchify", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.patchify(x, patch, y); });
+  return y;
+}
+
+Tensor unpatchify(const Tensor& x, const Patch& patch) {
+  const int64_t area = int64_t{patch.size} * patch.size;
+  expect(x.shape().rank() == 4 && patch.size > 0 && x.dim(3) % area == 0, "unpatchify", x, {patch.size, patch.size});
+  Tensor y = x.device().empty({x.dim(0), x.dim(1) * patch.size, x.dim(2) * patch.size, x.dim(3) / area}, x.dtype());
+  x.device().run({"unpatchify", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.unpatchify(x, patch, y); });
   return y;
 }
 

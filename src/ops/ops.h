@@ -16,13 +16,26 @@ namespace gesso {
 Tensor linear(const Tensor& x, const Weight& w, const Weight& bias, const Epilogue& e = {});
 /// x [n, h, w, in], weight [out, in, kh, kw], bias [out] or null -> [n, h', w', out]
 Tensor conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d& c, const Epilogue& e = {});
-/// softmax(scale q k^T) v per head; q [b, tq, heads * d], k v [b, tk, heads * d] -> shape of q
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a);
+/// softmax(scale q k^T + bias) v per head; q [b, tq, heads * d], k v [b, tk, heads * d] -> shape of q. `bias` is f32
+/// [heads or 1, tk, tq] (keys outermost) or empty; minus infinity hides a key.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a, const Tensor& bias = {});
 /// x [n, ..., c] -> same; `add` [n, c] or empty is added to x first.
 Tensor group_norm(const Tensor& x, const Weight& scale, const Weight& bias, const GroupNorm& g, const Tensor& add = {});
 /// x [..., c] -> same
 Tensor layer_norm(const Tensor& x, const Weight& scale, const Weight& bias, float eps);
+/// x [n, ..., c], shift and scale [n, c] -> the layer norm of x (without parameters) * (1 + scale) + shift, as in
+/// adaLN (Peebles and Xie 2023)
+Tensor modulated_norm(const Tensor& x, const Tensor& shift, const Tensor& scale, float eps);
+/// x [..., c], scale [c] -> x / sqrt(mean(x^2) + eps) * scale (Zhang and Sennrich 2019)
+Tensor rms_norm(const Tensor& x, const Weight& scale, float eps);
+/// x [b, t, heads * d], table f32 [t, 2, d] (see nn/rope.h) -> each pair of neighbours of each head turned by its angle
+/// (Su et al. 2021)
+Tensor rope(const Tensor& x, const Tensor& table);
 Tensor activate(const Tensor& x, Activation a);
+/// Same shapes.
+Tensor multiply(const Tensor& a, const Tensor& b);
+/// x and residual [n, ..., c], gate [n, c] -> residual + gate * x
+Tensor gated_add(const Tensor& x, const Tensor& gate, const Tensor& residual);
 /// Same shapes.
 Tensor add(const Tensor& a, const Tensor& b);
 inline Tensor operator+(const Tensor& a, const Tensor& b) {
@@ -32,6 +45,12 @@ inline Tensor operator+(const Tensor& a, const Tensor& b) {
 Tensor geglu(const Tensor& x);
 /// Along the last axis; the other extents agree.
 Tensor concat(const Tensor& a, const Tensor& b);
+/// Columns [begin, end) of the last axis.
+Tensor columns(const Tensor& x, int64_t begin, int64_t end);
+/// x [n, h, w, c] -> [n, h / size, w / size, size size c]; h and w are multiples of the size.
+Tensor patchify(const Tensor& x, const Patch& patch);
+/// The inverse of patchify.
+Tensor unpatchify(const Tensor& x, const Patch& patch);
 /// x [n, h, w, c] -> [n, height, width, c], which is factor times the size, or up to factor - 1 less (the rest is cut)
 Tensor upsample_nearest(const Tensor& x, int factor, int64_t height, int64_t width);
 /// x itself when it has that type already.

@@ -28,6 +28,8 @@ constexpr ConfigKey kConfigKeys[] = {
     {"unet", "num_attention_heads", "num_heads"},
     {"vae", "norm_num_groups", "vae_norm_num_groups"},
     {"vae", "scaling_factor", "scale_factor"},
+    {"vae", "shift_factor", "shift_factor"},
+    {"transformer", "attention_head_dim", "num_head_channels"},
     {"text_encoder", "num_attention_heads", "clip_heads"},
     {"text_encoder", "hidden_act", "clip_hidden_act"},
     {"text_encoder_2", "num_attention_heads", "clip_g_heads"},

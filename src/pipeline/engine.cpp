@@ -42,7 +42,7 @@ void resolve_size(Request& r, const LatentDiffusion& model, const InputPictures&
     const double scale = r.width    ? *r.width / width
                          : r.height ? *r.height / height
                                     : std::min(1.0, std::sqrt(most / (width * height)));
-    const double unit = model.latent_format().scale;
+    const double unit = model.latent_format().scale * model.latent_format().patch;
     const auto legal = [&](double size) {
       return static_cast<int>(std::clamp(std::round(size / unit) * unit, 64.0, 8192.0));
     };
@@ -61,6 +61,7 @@ Request resolve(const Request& request, const LatentDiffusion& model, const Inpu
   if (inputs.init) r.strength = r.strength.value_or(model.extra_input() == ExtraInput::kMaskAndPicture ? 1.0 : 0.75);
   r.steps = r.steps.value_or(defaults.steps);
   r.cfg_scale = r.cfg_scale.value_or(defaults.cfg_scale);
+  r.guidance = r.guidance.value_or(defaults.guidance);
   r.clip_skip = r.clip_skip.value_or(defaults.clip_skip);
   const SamplerChoice choice = find_sampler(r.sampling_method.value_or(defaults.sampler));
   r.sampling_method = std::string(choice.sampler->name);
@@ -74,7 +75,7 @@ Request resolve(const Request& request, const LatentDiffusion& model, const Inpu
   r.prediction =
       r.prediction == "auto" ? model.denoising().prediction : std::string(find_prediction(r.prediction).name);
   r.seed = resolve_seed(r.seed);
-  const int unit = model.latent_format().scale;
+  const int unit = model.latent_format().scale * model.latent_format().patch;
   for (const int size : {*r.width, *r.height})
     if (size % unit != 0)
       fail(ErrorCode::kUsage,

@@ -41,7 +41,7 @@ std::unique_ptr<WeightStore> bind(const Source& source) {
   auto store = std::make_unique<WeightStore>(std::string(title_of(source.component->role)));
   for (const PlacedTensor& placed : source.component->tensors) {
     const Placement& p = placed.placement;
-    store->bind(p.name, {source.file->file, placed.tensor_index, p.part, p.parts, p.transpose});
+    store->bind(p.name, {source.file->file, placed.tensor_index, p.part, p.parts, p.transpose, p.span});
   }
   for (const auto& [key, value] : source.file->metadata) store->set_metadata(key, value);
   for (const std::string& marker : source.file->recognition.markers) store->set_metadata("marker." + marker, "1");
@@ -142,7 +142,11 @@ LoadedModel load_model(const Request& request) {
   Components components;
   components.emplace(std::string(to_string(Role::kDiffusionModel)), bind(main));
   for (const Role role : family.needs) components.emplace(std::string(to_string(role)), bind(chosen.at(role)));
+  for (const Role role : family.optional)
+    if (const auto found = chosen.find(role); found != chosen.end())
+      components.emplace(std::string(to_string(role)), bind(found->second));
   loaded.model = family.make(std::move(components));
+  loaded.messages = loaded.model->notices();
   report_unknown(files, loaded.messages);
   if (const auto unused = loaded.model->denoiser_weights().unused(); !unused.empty())
     loaded.messages.push_back(fmt::format("{} tensors of the diffusion model are not used: {}{}", unused.size(),

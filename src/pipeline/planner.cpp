@@ -44,7 +44,7 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
   const int64_t h = *request.height / format.scale, w = *request.width / format.scale;
   const SamplingSetup setup = sampling_setup(model, request);
   const bool guided = needs_negative(setup.guidance, setup.guidance_options);
-  const PromptOptions options{*request.clip_skip, *request.width, *request.height};
+  const PromptOptions options{*request.clip_skip, *request.width, *request.height, *request.guidance};
 
   MetaDevice text, encode, denoise, decode;
   const Conditioning cond = model.encode(text, compute, request.prompt, options);

@@ -19,6 +19,7 @@ struct Request {
   std::string clip_l;
   std::string clip_g;
   std::string clip_h;
+  std::string t5xxl;
 
   std::string prompt;
   std::string negative_prompt;
@@ -39,6 +40,7 @@ struct Request {
 
   std::optional<int> steps;
   std::optional<double> cfg_scale;
+  std::optional<double> guidance;  ///< distilled guidance
   std::optional<std::string> sampling_method;
   std::optional<std::string> scheduler;
   std::string sigmas;  ///< in place of steps and scheduler: falling numbers apart by commas

@@ -4,16 +4,18 @@
 
 #include "base/error.h"
 #include "sampling/extra_args.h"
+#include "sampling/flow_shift.h"
 #include "sampling/noise.h"
 
 namespace gesso {
 namespace {
 
-/// The sigmas that models of a prediction are trained on.
-SigmaTable sigma_table(const Denoising& denoising, std::string_view prediction) {
+/// The sigmas that models of a prediction are trained on; those of a flow may hang on the picture's size, in tokens.
+SigmaTable sigma_table(const Denoising& denoising, std::string_view prediction, int tokens) {
   if (prediction == "edm") return SigmaTable::log_uniform(0.002, 80);
   if (prediction == "edm_v") return SigmaTable::log_uniform(0.002, 120);
-  if (prediction == "flow") return SigmaTable::flow(3);
+  if (prediction == "flow")
+    return SigmaTable::flow(denoising.shift_by_tokens ? shift_of_mu(mu_for_tokens(tokens)) : denoising.flow_shift);
   std::vector<float> alphas = scaled_linear_alphas_cumprod();
   if (denoising.zero_terminal_snr) alphas = zero_terminal_snr(alphas);
   return SigmaTable::from_alphas_cumprod(alphas);
@@ -28,14 +30,15 @@ class NoNoise final : public Noise {
 }  // namespace
 
 SamplingSetup sampling_setup(const LatentDiffusion& model, const Request& request) {
-  constexpr int kTokenSide = 16;  // pixels
-  SamplingSetup setup{.table = sigma_table(model.denoising(), request.prediction),
+  constexpr int kTokenSide = 16;  // pixels; what the schedules that count tokens mean by one
+  const int tokens = std::max(1, (*request.width / kTokenSide) * (*request.height / kTokenSide));
+  SamplingSetup setup{.table = sigma_table(model.denoising(), request.prediction, tokens),
                       .prediction = find_prediction(request.prediction),
                       .sampler = *find_sampler(*request.sampling_method).sampler,
                       .sigmas = {},
                       .guidance = find_guidance(request.guidance_method),
                       .guidance_options = {}};
-  ScheduleOptions schedule{.tokens = std::max(1, (*request.width / kTokenSide) * (*request.height / kTokenSide))};
+  ScheduleOptions schedule{.tokens = tokens};
   GuidanceOptions& guidance = setup.guidance_options;
   guidance.scale = *request.cfg_scale;
   guidance.rescale = request.guidance_rescale.value_or(0);

@@ -184,13 +184,15 @@ TextStates encode_text(const Work& work) {
   const bool measured_from_empty = text.guided && setup.guidance.name == "perp_neg";
   const int steps = 1 + (text.guided ? 1 : 0) + (measured_from_empty ? 1 : 0);
   begin_stage(work, "text", steps);
-  const PromptOptions options{*work.request.clip_skip, *work.request.width, *work.request.height};
+  const PromptOptions options{*work.request.clip_skip, *work.request.width, *work.request.height,
+                              *work.request.guidance};
   DType dtype = work.compute;
   const auto encode = [&](const std::string& prompt, int step) {
     const double start = seconds_now();
     const Conditioning result = guarded(
         work, "text", dtype, [&](DType d) { return work.model.encode(work.device, d, prompt, options); },
         [](const Conditioning& c) { return finite(c); });
+    if (!result.notice.empty()) work.message(result.notice);
     const double seconds = seconds_now() - start;
     work.sink({.kind = Event::Kind::kStep,
                .stage = "text",

@@ -45,7 +45,8 @@ std::vector<float> FileWeight::values() const {
 void FileWeight::read_into(std::byte* target, DType dtype) const {
   const TensorInfo& tensor = binding_.file->tensors()[binding_.tensor];
   const int64_t count = shape().elements();
-  const std::byte* source = binding_.file->read(tensor).data() + binding_.part * count * size_of(tensor.dtype);
+  const std::byte* source =
+      binding_.file->read(tensor).data() + binding_.part * (count / binding_.span) * size_of(tensor.dtype);
   // Values read once into the form that the device keeps: the file's pages need not stay in memory beside it.
   struct Done {
     const TensorFile& file;
@@ -73,7 +74,7 @@ void FileWeight::read_rows(std::span<const int32_t> rows, Tensor& y) const {
   const TensorInfo& tensor = binding_.file->tensors()[binding_.tensor];
   const int64_t width = shape()[1];
   const std::byte* source =
-      binding_.file->read(tensor).data() + binding_.part * shape().elements() * size_of(tensor.dtype);
+      binding_.file->read(tensor).data() + binding_.part * (shape().elements() / binding_.span) * size_of(tensor.dtype);
   for (size_t i = 0; i < rows.size(); ++i)
     convert(tensor.dtype, source + rows[i] * width * size_of(tensor.dtype), y.dtype(),
             y.data<std::byte>() + static_cast<int64_t>(i) * width * size_of(y.dtype()), width);

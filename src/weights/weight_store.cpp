@@ -1,6 +1,8 @@
 #include "weights/weight_store.h"
 
+#include <algorithm>
 #include <charconv>
+#include <span>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -9,10 +11,16 @@
 namespace gesso {
 namespace {
 
-bool same_up_to_trailing_ones(const Shape& a, const Shape& b) {
-  for (int i = 0; i < std::max(a.rank(), b.rank()); ++i)
-    if ((i < a.rank() ? a[i] : 1) != (i < b.rank() ? b[i] : 1)) return false;
-  return true;
+/// The extents without leading and trailing ones.
+std::span<const int64_t> trimmed(const Shape& shape) {
+  const int64_t *begin = shape.begin(), *end = shape.end();
+  while (begin != end && *begin == 1) ++begin;
+  while (begin != end && end[-1] == 1) --end;
+  return {begin, end};
+}
+
+bool same_up_to_outer_ones(const Shape& a, const Shape& b) {
+  return std::ranges::equal(trimmed(a), trimmed(b));
 }
 
 const TensorInfo& info(const Binding& binding) {
@@ -40,7 +48,7 @@ std::optional<Shape> WeightStore::shape(const std::string& name) const {
   if (found == bindings_.end()) return std::nullopt;
   const Binding& binding = found->second;
   Shape shape = info(binding).shape;
-  if (binding.parts > 1) shape.set(0, shape[0] / binding.parts);
+  if (binding.parts > 1) shape.set(0, shape[0] / binding.parts * binding.span);
   if (binding.transpose) shape = {shape[1], shape[0]};
   return shape;
 }
@@ -49,7 +57,7 @@ Weight WeightStore::get(const std::string& name, const Shape& wanted) {
   const auto found = shape(name);
   if (!found) missing(name, " of shape " + to_string(wanted));
   const Binding& binding = bindings_.at(name);
-  if (!same_up_to_trailing_ones(*found, wanted))
+  if (!same_up_to_outer_ones(*found, wanted))
     fail(ErrorCode::kBadFile, "tensor '{}' of {} ({} of the {}): wanted the shape {}, found {}", info(binding).name,
          quoted(binding.file->path()), name, component_, to_string(wanted), to_string(*found));
   Weight& weight = made_[name];

@@ -18,6 +18,7 @@ struct Binding {
   size_t tensor = 0;  ///< index in file->tensors()
   int part = 0, parts = 1;
   bool transpose = false;
+  int span = 1;  ///< parts from `part` on
 };
 
 /// The parameters of one component under their canonical names.
@@ -30,8 +31,8 @@ class WeightStore {
   bool has(const std::string& name) const { return bindings_.contains(name); }
   /// The extents of a parameter after its binding is applied; nothing when it is not there.
   std::optional<Shape> shape(const std::string& name) const;
-  /// The parameter, whose shape must equal `wanted` up to trailing ones ([c, c] and [c, c, 1, 1]). Throws kBadFile
-  /// naming file, tensor, and both shapes, or what is missing.
+  /// The parameter, whose shape must equal `wanted` up to leading and trailing ones ([c, c] and [c, c, 1, 1]). Throws
+  /// kBadFile naming file, tensor, and both shapes, or what is missing.
   Weight get(const std::string& name, const Shape& wanted);
   /// The error of a parameter that should be there and is not.
   [[noreturn]] void missing(const std::string& name, const std::string& detail) const;

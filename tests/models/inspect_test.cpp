@@ -46,10 +46,18 @@ TEST(Describe, WhatIsMissingBecomesOptions) {
   EXPECT_EQ(report.json["missing_components"], (nlohmann::ordered_json{"clip_l", "clip_g"}));
 }
 
+TEST(Describe, APartThatIsOptionalIsUsedWhenItIsThere) {
+  const Loaded model("sd3-medium-incl-clips", "sd3.safetensors"), t5("t5xxl-encoder-hf", "t5.safetensors");
+  const ModelReport without = describe(std::span(&model.file, 1));
+  EXPECT_EQ(without.lines.back(), "run it: gesso generate -m sd3.safetensors -p \"...\"");
+  const RecognisedFile both[] = {model.file, t5.file};
+  EXPECT_EQ(describe(both).lines.back(), "run it: gesso generate -m sd3.safetensors --t5xxl t5.safetensors -p \"...\"");
+}
+
 TEST(Describe, AFamilyThatIsNotBuiltHasNoCommand) {
-  const Loaded loaded("flux1-dev-bfl", "flux.safetensors");
+  const Loaded loaded("flux2-dev-bfl", "flux.safetensors");
   const ModelReport report = describe(std::span(&loaded.file, 1));
-  EXPECT_EQ(report.lines.front(), "flux.safetensors: FLUX.1, dev (diffusion model)");
+  EXPECT_EQ(report.lines.front(), "flux.safetensors: FLUX.2, dev (diffusion model)");
   EXPECT_THAT(report.lines[1], HasSubstr("not supported yet"));
   EXPECT_FALSE(report.json.contains("command"));
 }

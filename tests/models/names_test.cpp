@@ -29,7 +29,7 @@ std::map<std::string, std::vector<int64_t>> placed(std::string_view manifest_nam
     std::vector<int64_t> dims(shape.begin(), shape.end());
     if (placement.parts > 1) {
       EXPECT_EQ(dims[0] % placement.parts, 0);
-      dims[0] /= placement.parts;
+      dims[0] = dims[0] / placement.parts * placement.span;
     }
     if (placement.transpose) std::swap(dims.at(0), dims.at(1));
     while (dims.size() > 1 && dims.back() == 1) dims.pop_back();
@@ -53,6 +53,9 @@ TEST_P(SameNetwork, HasTheSameNamesAndShapesInBothNamings) {
 
 INSTANTIATE_TEST_SUITE_P(Manifests, SameNetwork,
                          testing::Values(Pair{"sd15-unet-diffusers", "sd15-unet-ldm", Role::kDiffusionModel},
+                                         Pair{"flux1-dev-diffusers", "flux1-dev-bfl", Role::kDiffusionModel},
+                                         Pair{"flux1-schnell-diffusers", "flux1-schnell-bfl", Role::kDiffusionModel},
+                                         Pair{"sd35-large-diffusers", "sd35-large", Role::kDiffusionModel},
                                          Pair{"sd15-unet-ldm-prefixed", "sd15-unet-ldm", Role::kDiffusionModel},
                                          Pair{"sd15-modules-kohya-prefix", "sd15-unet-ldm", Role::kDiffusionModel},
                                          Pair{"sdxl-unet-diffusers", "sdxl-unet-sgm-prefixed", Role::kDiffusionModel},

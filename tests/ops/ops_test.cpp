@@ -143,8 +143,25 @@ TEST(OpsShapes, WrongOnesAreNamed) {
   EXPECT_THROW(add(x, cpu.empty({3, 2}, DType::kF32)), Error);
   EXPECT_THROW(concat(x, cpu.empty({3, 3}, DType::kF32)), Error);
   EXPECT_THROW(geglu(x), Error);
+  EXPECT_THROW(multiply(x, cpu.empty({3, 2}, DType::kF32)), Error);
+  EXPECT_THROW(gated_add(x, cpu.empty({3}, DType::kF32), x), Error);
+  EXPECT_THROW(modulated_norm(x, x, cpu.empty({1, 3}, DType::kF32), 1e-6f), Error);
+  EXPECT_THROW(rms_norm(x, random_weight({2}, 1), 1e-6f), Error);
+  EXPECT_THROW(columns(x, 2, 4), Error);
+  EXPECT_THROW(patchify(cpu.empty({1, 3, 4, 2}, DType::kF32), {}), Error);
+  EXPECT_THROW(unpatchify(cpu.empty({1, 3, 4, 2}, DType::kF32), {}), Error);
+  EXPECT_THROW(rope(cpu.empty({1, 3, 4}, DType::kF32), cpu.empty({3, 2, 3}, DType::kF32)), Error);
   EXPECT_THROW(embedding(cpu, std::vector<int32_t>{4}, random_weight({4, 5}, 1), DType::kF32), Error);
   EXPECT_THROW(embedding(cpu, std::vector<int32_t>{-1}, random_weight({4, 5}, 1), DType::kF32), Error);
+}
+
+TEST(OpsShapes, ColumnsOfOneRowAreNoCopy) {
+  CpuDevice cpu;
+  const Tensor x = from_values(cpu, std::vector<float>{1, 2, 3, 4, 5, 6}, {1, 6});
+  const Tensor y = columns(x, 2, 5);
+  EXPECT_EQ(to_values(y), (std::vector<float>{3, 4, 5}));
+  EXPECT_EQ(y.data<float>(), x.data<float>() + 2);
+  EXPECT_EQ(to_values(columns(x.reshape({2, 3}), 1, 3)), (std::vector<float>{2, 3, 5, 6}));
 }
 
 TEST(OpsShapes, MetaBooksWithoutMemory) {

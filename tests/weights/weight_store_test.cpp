@@ -40,10 +40,12 @@ TEST_F(WeightStoreTest, ReadsPlainPartsAndTransposed) {
   store.bind("plain", {file, 0});
   store.bind("second", {file, 1, 1, 3});
   store.bind("turned", {file, 0, 0, 1, true});
+  store.bind("last two", {file, 1, 1, 3, false, 2});
   EXPECT_EQ(to_values(store.get("plain", {2, 3})->read(cpu, DType::kF32)), (std::vector<float>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(to_values(store.get("second", {2, 2})->read(cpu, DType::kBF16)), (std::vector<float>{4, 5, 6, 7}));
   EXPECT_EQ(to_values(store.get("turned", {3, 2})->read(cpu, DType::kF32)), (std::vector<float>{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(store.get("second", {2, 2})->values(), (std::vector<float>{4, 5, 6, 7}));
+  EXPECT_EQ(store.get("last two", {4, 2})->values(), (std::vector<float>{4, 5, 6, 7, 8, 9, 10, 11}));
 }
 
 TEST_F(WeightStoreTest, ReadsRows) {

@@ -7,7 +7,8 @@ the last bits of expected outputs may differ, names, weights and inputs never.
 import importlib
 
 SCRIPTS = [
-    "clip", "unet", "vae", "tokenizer", "noise", "schedules", "samplers", "guidance", "pipelines", "inpaint", "resize"
+    "clip", "unet", "vae", "tokenizer", "noise", "schedules", "samplers", "guidance", "pipelines", "inpaint", "resize", "t5",
+    "flux", "sd3"
 ]
 
 

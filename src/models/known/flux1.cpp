@@ -1,4 +1,6 @@
+#include "models/flux_diffusion.h"
 #include "models/known/known.h"
+#include "models/names/flux.h"
 
 namespace gesso {
 namespace {
@@ -18,33 +20,36 @@ std::vector<std::string_view> with(std::vector<std::string_view> names, std::ini
   return names;
 }
 
+/// Of a transformer, by how wide its tokens are and whether it is told a guidance scale; only
+/// schnell and dev take nothing but text.
+std::vector<Variant> variants(std::string_view tokens, std::string_view guidance) {
+  return {{"Fill", {{tokens, {kAny, 384}}}, {}, false},
+          {"Canny or Depth", {{tokens, {kAny, 128}}}, {}, false},
+          {"Flex.2", {{tokens, {kAny, 196}}}, {}, false},
+          {"schnell", {}, {guidance}},
+          {"dev"}};
+}
+
 std::vector<Kind> transformers() {
-  return {
-      {.role = Role::kDiffusionModel,
-       .scheme = "BFL",
-       .has = {{"img_in.weight"},
-               {"vector_in.in_layer.weight"},
-               {"double_blocks.#.img_attn.qkv.weight"},
-               {"single_blocks.#.linear1.weight"}},
-       .owns = kBflNames,
-       .variants = {{"Fill", {{"img_in.weight", {kAny, 384}}}},
-                    {"Canny or Depth", {{"img_in.weight", {kAny, 128}}}},
-                    {"Flex.2", {{"img_in.weight", {kAny, 196}}}},
-                    {"schnell", {}, {"guidance_in.in_layer.weight"}},
-                    {"dev"}}},
-      {.role = Role::kDiffusionModel,
-       .scheme = "diffusers",
-       .has = {{"x_embedder.weight"},
-               {"time_text_embed.text_embedder.linear_1.weight"},
-               {"transformer_blocks.#.attn.add_k_proj.weight"},
-               {"single_transformer_blocks.#.proj_mlp.weight"}},
-       .lacks = {"controlnet_x_embedder.weight"},
-       .owns = kDiffusersNames,
-       .variants = {{"Fill", {{"x_embedder.weight", {kAny, 384}}}},
-                    {"Canny or Depth", {{"x_embedder.weight", {kAny, 128}}}},
-                    {"schnell", {}, {"time_text_embed.guidance_embedder.linear_1.weight"}},
-                    {"dev"}}},
-  };
+  // Scales beside weights of 8 bits are recognised only.
+  Kind scaled{.role = Role::kDiffusionModel,
+              .scheme = "BFL",
+              .has = {{"img_in.weight"},
+                      {"vector_in.in_layer.weight"},
+                      {"double_blocks.#.img_attn.qkv.weight"},
+                      {"single_blocks.#.linear1.weight"}},
+              .any = {{"double_blocks.#.img_attn.qkv.scale_weight"}, {"double_blocks.#.img_attn.qkv.weight_scale"}},
+              .owns = kBflNames,
+              .variants = variants("img_in.weight", "guidance_in.in_layer.weight")};
+  Kind plain{.role = Role::kDiffusionModel,
+             .network = &flux_network(),
+             .has = {{"img_in.weight"},
+                     {"vector_in.in_layer.weight"},
+                     {"double_blocks.#.img_attn.q.weight"},
+                     {"single_blocks.#.mlp.weight"}},
+             .variants = variants("img_in.weight", "guidance_in.in_layer.weight"),
+             .supported = true};
+  return {std::move(scaled), std::move(plain)};
 }
 
 std::vector<Kind> control_nets() {
@@ -94,8 +99,8 @@ std::vector<Kind> adapters() {
 }
 
 std::vector<Kind> kinds() {
-  std::vector<Kind> all = transformers();
-  for (auto& kind : control_nets()) all.push_back(std::move(kind));
+  std::vector<Kind> all = control_nets();  // first, for they have the blocks of a transformer too
+  for (auto& kind : transformers()) all.push_back(std::move(kind));
   for (auto& kind : adapters()) all.push_back(std::move(kind));
   return all;
 }
@@ -107,6 +112,7 @@ const Family& flux1_family() {
                              .title = "FLUX.1",
                              .needs = {Role::kClipL, Role::kT5, Role::kVae},
                              .kinds = kinds(),
+                             .make = make_flux,
                              .metadata_names = {"flux1", "flux-1"}};
   return family;
 }

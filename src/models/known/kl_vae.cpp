@@ -24,7 +24,7 @@ const Family& kl_vae_family() {
   static const Family family{
       .id = "kl_vae",
       .title = "KL autoencoder",
-      .kinds = {with_channels(4, "4 latent channels", true), with_channels(16, "16 latent channels", false)}};
+      .kinds = {with_channels(4, "4 latent channels", true), with_channels(16, "16 latent channels", true)}};
   return family;
 }
 

@@ -1,3 +1,5 @@
+#include "models/names/t5.h"
+
 #include "models/known/known.h"
 
 namespace gesso {
@@ -8,12 +10,18 @@ const Family& t5_family() {
       .title = "T5",
       .kinds =
           {
+              // with scales beside fp8 weights
               {.role = Role::kT5,
                .scheme = "HF",
-               .has = {{"shared.weight"}, {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
+               .has = {{"shared.weight"}, {"encoder.block.#.layer.0.SelfAttention.q.scale_weight"}},
                .owns = {"shared", "encoder", "spiece_model"},
-               .variants = {{"XXL", {{"shared.weight", {kAny, 4096}}}},
-                            {"mT5-XL", {{"shared.weight", {250112, 2048}}}}}},
+               .variants = {{"XXL", {{"shared.weight", {kAny, 4096}}}}}},
+              {.role = Role::kT5,
+               .network = &t5_network(),
+               .has = {{"shared.weight"}, {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
+               .variants = {{"XXL", {{"shared.weight", {32128, 4096}}}},
+                            {"mT5-XL", {{"shared.weight", {250112, 2048}}}, {}, false}},
+               .supported = true},
           },
   };
   return family;

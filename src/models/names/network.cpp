@@ -158,6 +158,36 @@ std::vector<Placement> place_by_rules(std::span<const Rule> rules, std::string_v
   return {};
 }
 
+std::vector<Placement> place_fused(std::span<const Fused> rows, std::string_view name) {
+  for (const Fused& row : rows) {
+    Numbers numbers;
+    const auto length = match_prefix(row.from, name, &numbers);
+    if (!length) continue;
+    const std::string_view parameter = name.substr(*length);
+    const auto block = fill_slots(row.to, numbers, {});
+    if ((parameter != "weight" && parameter != "bias") || !block) return {};
+    int parts = 0;
+    for (const Part& part : row.parts) parts += part.height;
+    std::vector<Placement> placements;
+    int first = 0;
+    for (const Part& part : row.parts) {
+      placements.push_back(
+          {.name = join(*block, part.layer, parameter), .part = first, .parts = parts, .span = part.height});
+      first += part.height;
+    }
+    return placements;
+  }
+  return {};
+}
+
+std::vector<Placement> place_renamed(std::string_view from, std::string_view to, std::string_view name) {
+  Numbers numbers;
+  if (!match(from, name, &numbers)) return {};
+  const auto renamed = fill_slots(to, numbers, {});
+  if (!renamed) return {};
+  return {{.name = *renamed}};
+}
+
 std::vector<std::string> missing_names(const Network& network, const std::set<std::string>& names) {
   Stacks stacks;
   Blocks blocks;

@@ -18,6 +18,7 @@ struct Placement {
   int part = 0;  ///< the tensor holds `parts` weights of equal height one below the other; this is number `part`
   int parts = 1;
   bool transpose = false;  ///< stored as [in, out]
+  int span = 1;            ///< how many of the parts, from `part` on
   bool operator==(const Placement&) const = default;
 };
 
@@ -49,6 +50,19 @@ struct Rule {
   std::span<const Leaf> leaves;
 };
 
+/// A part of a tensor that another tool fuses: the layer it belongs to, and how many times as high as the first part.
+struct Part {
+  std::string_view layer;
+  int height = 1;
+};
+
+/// A fused layer: its pattern up to the parameter, and the block its parts go to (with $1..$9).
+struct Fused {
+  std::string_view from;
+  std::string_view to;
+  std::span<const Part> parts;
+};
+
 /// Computes a $ slot of a rule from the numbers matched so far; nothing when the name is out of range.
 using Slot = std::function<std::optional<int>(char slot, const Numbers& numbers)>;
 
@@ -73,6 +87,12 @@ std::vector<Placement> place_as_is(std::span<const Site> sites, std::string_view
 
 /// The placement that the first fitting rule gives, or nothing.
 std::vector<Placement> place_by_rules(std::span<const Rule> rules, std::string_view name, const Slot& slot = {});
+
+/// The parts of a weight or bias that one of the rows fuses, or nothing.
+std::vector<Placement> place_fused(std::span<const Fused> rows, std::string_view name);
+
+/// The whole tensor under the name `to` (with $1..$9) when `from` matches, or nothing.
+std::vector<Placement> place_renamed(std::string_view from, std::string_view to, std::string_view name);
 
 /// What is missing from a network whose tensors have these names (ours): layers of blocks that are there in part, gaps
 /// in stacks ("input_blocks.5.*"), blocks that must be there. In the order of the grammar.

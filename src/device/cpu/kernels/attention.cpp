@@ -27,6 +27,8 @@ struct AttentionHead {
   size_t stride, depth, key_count;
   float scale;
   bool causal;
+  const float* bias;  // [key_count][query_count], or null
+  size_t query_count;
 };
 }  // namespace gesso::cpu
 #endif
@@ -114,12 +116,16 @@ struct Block {
 };
 
 // One block of keys for one tile of queries: scores, softmax, weighted values.
+// `count` queries of the tile are real.
 template <size_t kVectors>
-void attend_block(const AttentionHead& head, const Layout& layout, const Block& block, size_t first_query,
+void attend_block(const AttentionHead& head, const Layout& layout, const Block& block, size_t first_query, size_t count,
                   const TileState& tile, const Workspace& w) {
   constexpr size_t kWidth = kVectors * kLanes;
   for (size_t key = 0; key < block.padded_keys; key += kTileRows)
     score_tile<kVectors>(tile.q, head.depth, w.k + key * layout.stride, layout.stride, w.s + key * kWidth);
+  if (head.bias)
+    add_bias<kVectors>(w.s, block.keys, head.bias + block.first * head.query_count + first_query, head.query_count,
+                       count);
   if (head.causal && block.first + block.keys > first_query + 1)
     hide_future<kVectors>(w.s, block.keys, block.first, first_query);
   soften<kVectors>(w.s, block.keys, block.padded_keys, tile.maximum, tile.sum, w.decay);
@@ -127,7 +133,7 @@ void attend_block(const AttentionHead& head, const Layout& layout, const Block& 
     value_tile<kVectors>(w.s, block.padded_keys, w.v + column, layout.stride, w.decay, tile.o + column * kWidth);
 }
 
-using AttendBlock = void (*)(const AttentionHead&, const Layout&, const Block&, size_t, const TileState&,
+using AttendBlock = void (*)(const AttentionHead&, const Layout&, const Block&, size_t, size_t, const TileState&,
                              const Workspace&);
 constexpr AttendBlock kAttendBlock[] = {nullptr, attend_block<1>, attend_block<2>, attend_block<3>, attend_block<4>};
 static_assert(kTileVectors <= 4);
@@ -191,7 +197,7 @@ HWY_INLINE void attend(const AttentionHead& head, size_t first_query, size_t que
     for (size_t tile = 0; tile < tiles; ++tile) {
       const size_t begin = first_of(tile), count = count_of(tile);
       if (head.causal && first >= begin + count) continue;
-      kAttendBlock[vectors_for(count)](head, layout, block, begin, state(tile), w);
+      kAttendBlock[vectors_for(count)](head, layout, block, begin, count, state(tile), w);
     }
   }
   for (size_t tile = 0; tile < tiles; ++tile)
@@ -240,7 +246,7 @@ int64_t queries_per_task(int64_t heads, int64_t queries, int64_t depth, int64_t 
 
 }  // namespace
 
-void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a, Tensor& y) {
+void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias, const Attention& a, Tensor& y) {
   const int64_t queries = q.dim(1), keys = k.dim(1), row = q.dim(2), depth = row / a.heads;
   if (y.elements() == 0) return;
   if (keys == 0) {
@@ -268,7 +274,9 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
                                static_cast<size_t>(depth),
                                static_cast<size_t>(keys),
                                a.scale,
-                               a.causal};
+                               a.causal,
+                               bias ? bias.data<float>() + i / tasks % bias.dim(0) * keys * queries : nullptr,
+                               static_cast<size_t>(queries)};
       attend(head, static_cast<size_t>(first), static_cast<size_t>(std::min(per_task, queries - first)), memory);
     }
   });

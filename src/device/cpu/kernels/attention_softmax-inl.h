@@ -26,6 +26,19 @@ HWY_INLINE void hide_future(float* s, size_t keys, size_t first_key, size_t firs
     }
 }
 
+// Adds bias[key][query] to the scores, which are kept times log2(e). Minus infinity hides a key: it becomes a finite
+// number that any visible key outweighs, so that a query may meet hidden keys first.
+template <size_t kVectors>
+HWY_INLINE void add_bias(float* s, size_t keys, const float* bias, size_t bias_stride, size_t count) {
+  constexpr size_t kWidth = kVectors * kLanes;
+  for (size_t key = 0; key < keys; ++key)
+    for (size_t i = 0; i < kVectors && i * kLanes < count; ++i) {
+      float* at = s + key * kWidth + i * kLanes;
+      const V b = load_n(bias + key * bias_stride + i * kLanes, HWY_MIN(kLanes, count - i * kLanes));
+      hn::Store(at_least(hn::MulAdd(b, set(1.44269504f), hn::Load(F32(), at)), -1e30f), F32(), at);
+    }
+}
+
 // Scores to weights: raises the running maximum, multiplies the running sum by `decay` = 2^(old maximum - new) and
 // adds the weights 2^(score - maximum), which replace the scores. Rows [keys, padded_keys) get weight 0.
 template <size_t kVectors>

@@ -28,6 +28,9 @@ struct Identity {
 struct Sum {
   HWY_INLINE V operator()(V a, V b) const { return hn::Add(a, b); }
 };
+struct Product {
+  HWY_INLINE V operator()(V a, V b) const { return hn::Mul(a, b); }
+};
 struct TimesGelu {
   HWY_INLINE V operator()(V a, V gate) const { return hn::Mul(a, gelu(gate)); }
 };
@@ -77,6 +80,29 @@ void add_bf16(const uint16_t* a, const uint16_t* b, uint16_t* y, size_t count) {
   map(Sum(), a, b, y, count);
 }
 
+void multiply_f32(const float* a, const float* b, float* y, size_t count) {
+  map(Product(), a, b, y, count);
+}
+void multiply_bf16(const uint16_t* a, const uint16_t* b, uint16_t* y, size_t count) {
+  map(Product(), a, b, y, count);
+}
+
+template <class T>
+void gated_rows(const T* x, const T* gate, const T* residual, size_t rows, size_t c, T* y) {
+  for (size_t row = 0; row < rows; ++row, x += c, residual += c, y += c)
+    for (size_t i = 0; i < c; i += kLanes) {
+      const size_t n = HWY_MIN(kLanes, c - i);
+      store_n(hn::MulAdd(load_n(x + i, n), load_n(gate + i, n), load_n(residual + i, n)), y + i, n);
+    }
+}
+void gated_add_f32(const float* x, const float* gate, const float* residual, size_t rows, size_t c, float* y) {
+  gated_rows(x, gate, residual, rows, c, y);
+}
+void gated_add_bf16(const uint16_t* x, const uint16_t* gate, const uint16_t* residual, size_t rows, size_t c,
+                    uint16_t* y) {
+  gated_rows(x, gate, residual, rows, c, y);
+}
+
 template <class T>
 void geglu_rows(const T* x, size_t rows, size_t c, T* y) {
   for (size_t row = 0; row < rows; ++row) map(TimesGelu(), x + 2 * row * c, x + (2 * row + 1) * c, y + row * c, c);
@@ -98,6 +124,10 @@ HWY_EXPORT(activate_f32);
 HWY_EXPORT(activate_bf16);
 HWY_EXPORT(add_f32);
 HWY_EXPORT(add_bf16);
+HWY_EXPORT(multiply_f32);
+HWY_EXPORT(multiply_bf16);
+HWY_EXPORT(gated_add_f32);
+HWY_EXPORT(gated_add_bf16);
 HWY_EXPORT(geglu_f32);
 HWY_EXPORT(geglu_bf16);
 
@@ -113,10 +143,23 @@ void activate_with(void (*run)(const T*, Activation, T*, size_t), const Tensor& 
 }
 
 template <class T>
-void add_with(void (*run)(const T*, const T*, T*, size_t), const Tensor& a, const Tensor& b, Tensor& y) {
+void binary_with(void (*run)(const T*, const T*, T*, size_t), const Tensor& a, const Tensor& b, Tensor& y) {
   parallel_for(a.elements(), kGrain, [&](int64_t begin, int64_t end) {
     run(a.data<T>() + begin, b.data<T>() + begin, y.data<T>() + begin, static_cast<size_t>(end - begin));
   });
+}
+
+template <class T>
+void gated_add_with(void (*run)(const T*, const T*, const T*, size_t, size_t, T*), const Tensor& x, const Tensor& gate,
+                    const Tensor& residual, Tensor& y) {
+  if (y.elements() == 0) return;
+  const int64_t images = x.dim(0), c = x.dim(-1), rows = x.elements() / (images * c);
+  for (int64_t image = 0; image < images; ++image)
+    parallel_for(rows, kGrain / c, [&](int64_t begin, int64_t end) {
+      const int64_t at = (image * rows + begin) * c;
+      run(x.data<T>() + at, gate.data<T>() + image * c, residual.data<T>() + at, static_cast<size_t>(end - begin),
+          static_cast<size_t>(c), y.data<T>() + at);
+    });
 }
 
 template <class T>
@@ -139,9 +182,23 @@ void activate(const Tensor& x, Activation a, Tensor& y) {
 
 void add(const Tensor& a, const Tensor& b, Tensor& y) {
   if (a.dtype() == DType::kBF16)
-    add_with(HWY_DYNAMIC_DISPATCH(add_bf16), a, b, y);
+    binary_with(HWY_DYNAMIC_DISPATCH(add_bf16), a, b, y);
   else
-    add_with(HWY_DYNAMIC_DISPATCH(add_f32), a, b, y);
+    binary_with(HWY_DYNAMIC_DISPATCH(add_f32), a, b, y);
+}
+
+void multiply(const Tensor& a, const Tensor& b, Tensor& y) {
+  if (a.dtype() == DType::kBF16)
+    binary_with(HWY_DYNAMIC_DISPATCH(multiply_bf16), a, b, y);
+  else
+    binary_with(HWY_DYNAMIC_DISPATCH(multiply_f32), a, b, y);
+}
+
+void gated_add(const Tensor& x, const Tensor& gate, const Tensor& residual, Tensor& y) {
+  if (x.dtype() == DType::kBF16)
+    gated_add_with(HWY_DYNAMIC_DISPATCH(gated_add_bf16), x, gate, residual, y);
+  else
+    gated_add_with(HWY_DYNAMIC_DISPATCH(gated_add_f32), x, gate, residual, y);
 }
 
 void geglu(const Tensor& x, Tensor& y) {

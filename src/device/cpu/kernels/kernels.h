@@ -7,14 +7,22 @@
 /// thread count, nor an image's on its batch.
 namespace gesso::cpu {
 
-void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a, Tensor& y);
+void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias, const Attention& a, Tensor& y);
 void group_norm(const Tensor& x, const Tensor& add, const Tensor& scale, const Tensor& bias, const GroupNorm& g,
                 Tensor& y);
 void layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, float eps, Tensor& y);
+void modulated_norm(const Tensor& x, const Tensor& shift, const Tensor& scale, float eps, Tensor& y);
+void rms_norm(const Tensor& x, const Tensor& scale, float eps, Tensor& y);
+void rope(const Tensor& x, const Tensor& table, Tensor& y);
 void activate(const Tensor& x, Activation a, Tensor& y);
 void add(const Tensor& a, const Tensor& b, Tensor& y);
+void multiply(const Tensor& a, const Tensor& b, Tensor& y);
+void gated_add(const Tensor& x, const Tensor& gate, const Tensor& residual, Tensor& y);
 void geglu(const Tensor& x, Tensor& y);
 void concat(const Tensor& a, const Tensor& b, Tensor& y);
+void columns(const Tensor& x, int64_t begin, Tensor& y);
+void patchify(const Tensor& x, const Patch& patch, Tensor& y);
+void unpatchify(const Tensor& x, const Patch& patch, Tensor& y);
 void upsample_nearest(const Tensor& x, int factor, Tensor& y);
 void cast(const Tensor& x, Tensor& y);
 void to_channels_last(const Tensor& x, Tensor& y);

@@ -4,6 +4,7 @@
 
 #include "base/threads.h"
 #include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/scratch.h"
 #include "device/cpu/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -91,23 +92,43 @@ HWY_EXPORT(layer_norm_bf16);
 namespace {
 
 template <class T>
-void layer_norm_with(void (*run)(const T*, const float*, const float*, float, size_t, size_t, T*), const Tensor& x,
-                     const Tensor& scale, const Tensor& bias, float eps, Tensor& y) {
-  const int64_t c = x.dim(-1);
-  if (c == 0) return;
-  parallel_for(x.elements() / c, 16384 / c, [&](int64_t begin, int64_t end) {
-    run(x.data<T>() + begin * c, scale.data<float>(), bias.data<float>(), eps, static_cast<size_t>(end - begin),
-        static_cast<size_t>(c), y.data<T>() + begin * c);
+void rows_with(void (*run)(const T*, const float*, const float*, float, size_t, size_t, T*), const T* x,
+               const float* scale, const float* bias, float eps, int64_t rows, int64_t c, T* y) {
+  parallel_for(rows, 16384 / c, [&](int64_t begin, int64_t end) {
+    run(x + begin * c, scale, bias, eps, static_cast<size_t>(end - begin), static_cast<size_t>(c), y + begin * c);
   });
 }
 
 }  // namespace
 
+void modulated_norm(const Tensor& x, const Tensor& shift, const Tensor& scale, float eps, Tensor& y) {
+  if (x.elements() == 0) return;
+  const int64_t images = x.dim(0), c = x.dim(-1), rows = x.elements() / (images * c);
+  auto* factor = static_cast<float*>(scratch(Scratch::kOperation, sizeof(float) * static_cast<size_t>(2 * c)));
+  float* offset = factor + c;
+  for (int64_t image = 0; image < images; ++image) {
+    convert_to_f32(scale.dtype(), scale.data<std::byte>() + image * c * size_of(scale.dtype()), factor, c);
+    convert_to_f32(shift.dtype(), shift.data<std::byte>() + image * c * size_of(shift.dtype()), offset, c);
+    for (int64_t i = 0; i < c; ++i) factor[i] += 1.f;
+    const int64_t first = image * rows * c;
+    if (x.dtype() == DType::kBF16)
+      rows_with(HWY_DYNAMIC_DISPATCH(layer_norm_bf16), x.data<uint16_t>() + first, factor, offset, eps, rows, c,
+                y.data<uint16_t>() + first);
+    else
+      rows_with(HWY_DYNAMIC_DISPATCH(layer_norm_f32), x.data<float>() + first, factor, offset, eps, rows, c,
+                y.data<float>() + first);
+  }
+}
+
 void layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, float eps, Tensor& y) {
+  const int64_t c = x.dim(-1);
+  if (x.elements() == 0) return;
   if (x.dtype() == DType::kBF16)
-    layer_norm_with(HWY_DYNAMIC_DISPATCH(layer_norm_bf16), x, scale, bias, eps, y);
+    rows_with(HWY_DYNAMIC_DISPATCH(layer_norm_bf16), x.data<uint16_t>(), scale.data<float>(), bias.data<float>(), eps,
+              x.elements() / c, c, y.data<uint16_t>());
   else
-    layer_norm_with(HWY_DYNAMIC_DISPATCH(layer_norm_f32), x, scale, bias, eps, y);
+    rows_with(HWY_DYNAMIC_DISPATCH(layer_norm_f32), x.data<float>(), scale.data<float>(), bias.data<float>(), eps,
+              x.elements() / c, c, y.data<float>());
 }
 
 }  // namespace gesso::cpu

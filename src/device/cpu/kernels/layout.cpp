@@ -42,6 +42,34 @@ void transpose_tensor(const Tensor& x, int64_t rows, int64_t columns, Tensor& y)
     transpose_each(x.data<uint16_t>(), x.dim(0), rows, columns, y.data<uint16_t>());
 }
 
+struct PatchLayout {
+  PatchLayout(const Tensor& patches, const Patch& patch, int64_t channels)
+      : rows(patches.dim(0) * patches.dim(1)), columns(patches.dim(2)), c(channels), size(patch.size) {
+    channel_step = patch.channels_first ? int64_t{size} * size : 1;
+    pixel_step = patch.channels_first ? 1 : c;
+  }
+  int64_t rows, columns, c;  // rows of patches of all pictures, which lie one below the other
+  int size;
+  int64_t channel_step, pixel_step;  // within a patch
+};
+
+// Calls move(pixel element, patch element) for every element of a picture.
+template <typename T, typename Move>
+void move_patches(const PatchLayout& l, T* pixels, T* patches, const Move& move) {
+  const int64_t patch = l.c * l.size * l.size, pixel_row = l.columns * l.size * l.c;
+  if (patch * l.columns == 0) return;
+  parallel_for(l.rows, std::max<int64_t>(1, kGrainBytes / (patch * l.columns * 4)), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row)
+      for (int64_t column = 0; column < l.columns; ++column)
+        for (int64_t y = 0; y < l.size; ++y)
+          for (int64_t x = 0; x < l.size; ++x) {
+            T* pixel = pixels + (row * l.size + y) * pixel_row + (column * l.size + x) * l.c;
+            T* at = patches + (row * l.columns + column) * patch + (y * l.size + x) * l.pixel_step;
+            for (int64_t channel = 0; channel < l.c; ++channel) move(pixel[channel], at[channel * l.channel_step]);
+          }
+  });
+}
+
 }  // namespace
 
 void concat(const Tensor& a, const Tensor& b, Tensor& y) {
@@ -54,6 +82,31 @@ void concat(const Tensor& a, const Tensor& b, Tensor& y) {
       std::memcpy(to + left, b.data<std::byte>() + i * right, bytes_of(right));
     }
   });
+}
+
+void columns(const Tensor& x, int64_t begin, Tensor& y) {
+  const int64_t size = size_of(x.dtype()), row = y.dim(-1) * size, stride = x.dim(-1) * size;
+  if (row == 0) return;
+  parallel_for(y.bytes() / row, std::max<int64_t>(1, kGrainBytes / row), [&](int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i)
+      std::memcpy(y.data<std::byte>() + i * row, x.data<std::byte>() + i * stride + begin * size, bytes_of(row));
+  });
+}
+
+void patchify(const Tensor& x, const Patch& patch, Tensor& y) {
+  const PatchLayout layout(y, patch, x.dim(3));
+  if (size_of(x.dtype()) == 4)
+    move_patches(layout, x.data<uint32_t>(), y.data<uint32_t>(), [](uint32_t& pixel, uint32_t& p) { p = pixel; });
+  else
+    move_patches(layout, x.data<uint16_t>(), y.data<uint16_t>(), [](uint16_t& pixel, uint16_t& p) { p = pixel; });
+}
+
+void unpatchify(const Tensor& x, const Patch& patch, Tensor& y) {
+  const PatchLayout layout(x, patch, y.dim(3));
+  if (size_of(x.dtype()) == 4)
+    move_patches(layout, y.data<uint32_t>(), x.data<uint32_t>(), [](uint32_t& pixel, uint32_t& p) { pixel = p; });
+  else
+    move_patches(layout, y.data<uint16_t>(), x.data<uint16_t>(), [](uint16_t& pixel, uint16_t& p) { pixel = p; });
 }
 
 void upsample_nearest(const Tensor& x, int factor, Tensor& y) {

@@ -15,7 +15,7 @@ struct Case {
 
 // softmax(scale q k^T) v, written as the formula.
 std::vector<double> reference(const Case& c, double scale, const std::vector<double>& q, const std::vector<double>& k,
-                              const std::vector<double>& v) {
+                              const std::vector<double>& v, const std::vector<double>& bias = {}) {
   const int64_t row = c.heads * c.d;
   std::vector<double> y(static_cast<size_t>(c.b * c.tq * row)), p(static_cast<size_t>(c.tk));
   for (int64_t b = 0; b < c.b; ++b)
@@ -27,8 +27,10 @@ std::vector<double> reference(const Case& c, double scale, const std::vector<dou
         for (int64_t j = 0; j < keys; ++j) {
           double s = 0;
           for (int64_t e = 0; e < c.d; ++e) s += qi[e] * k[static_cast<size_t>((b * c.tk + j) * row + h * c.d + e)];
-          p[static_cast<size_t>(j)] = s * scale;
-          top = std::max(top, s * scale);
+          s *= scale;
+          if (!bias.empty()) s += bias[static_cast<size_t>((h * c.tk + j) * c.tq + i)];
+          p[static_cast<size_t>(j)] = s;
+          top = std::max(top, s);
         }
         for (int64_t j = 0; j < keys; ++j) sum += p[static_cast<size_t>(j)] = std::exp(p[static_cast<size_t>(j)] - top);
         double* yi = &y[static_cast<size_t>((b * c.tq + i) * row + h * c.d)];
@@ -39,9 +41,9 @@ std::vector<double> reference(const Case& c, double scale, const std::vector<dou
   return y;
 }
 
-Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a) {
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Attention& a, const Tensor& bias = {}) {
   Tensor y = host().empty(q.shape(), q.dtype());
-  cpu::attention(q, k, v, a, y);
+  cpu::attention(q, k, v, bias, a, y);
   return y;
 }
 
@@ -62,6 +64,40 @@ TEST(AttentionKernel, AgreesWithTheFormula) {
       check([&] { return attend(q, k, v, a); },
             reference(c, static_cast<double>(a.scale), values(q), values(k), values(v)), 1e-6, 4e-6);
     }
+}
+
+TEST(AttentionKernel, AddsTheBias) {
+  const Case cases[] = {{1, 1, 1, 1, 4, false},     {2, 5, 3, 2, 7, false},   {1, 77, 77, 3, 64, false},
+                        {1, 61, 300, 2, 33, false}, {1, 97, 150, 2, 8, true}, {1, 210, 70, 1, 16, false}};
+  for (const DType dtype : {DType::kF32, DType::kBF16})
+    for (const Case& c : cases) {
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << " tq " << c.tq << " tk " << c.tk << " d " << c.d);
+      const Tensor q = random_tensor({c.b, c.tq, c.heads * c.d}, dtype, 1, 0, 2);
+      const Tensor k = random_tensor({c.b, c.tk, c.heads * c.d}, dtype, 2);
+      const Tensor v = random_tensor({c.b, c.tk, c.heads * c.d}, dtype, 3);
+      const Tensor bias = random_tensor({c.heads, c.tk, c.tq}, DType::kF32, 4, 0, 3);
+      const Attention a{c.heads, 1 / std::sqrt(static_cast<float>(c.d)), c.causal};
+      check([&] { return attend(q, k, v, a, bias); },
+            reference(c, static_cast<double>(a.scale), values(q), values(k), values(v), values(bias)), 1e-6, 6e-6);
+    }
+}
+
+TEST(AttentionKernel, MinusInfinityHidesAKeyWhereverItLies) {
+  // The first 140 keys, more than a block, and the last 10 are hidden.
+  const Case c{1, 50, 300, 2, 8, false};
+  const Tensor q = random_tensor({1, c.tq, 16}, DType::kF32, 1), k = random_tensor({1, c.tk, 16}, DType::kF32, 2);
+  std::vector<float> hidden(static_cast<size_t>(c.tk * c.tq), 0.f);
+  for (int64_t key = 0; key < c.tk; ++key)
+    if (key < 140 || key >= 290)
+      std::fill_n(hidden.begin() + key * c.tq, c.tq, -std::numeric_limits<float>::infinity());
+  std::vector<double> both(hidden.begin(), hidden.end());
+  both.insert(both.end(), hidden.begin(), hidden.end());
+  const Tensor bias = tensor({1, c.tk, c.tq}, DType::kF32, hidden);  // one for both heads
+  check(
+      [&] {
+        return attend(q, k, k, {2, 0.3f, false}, bias);
+      },
+      reference(c, static_cast<double>(0.3f), values(q), values(k), values(k), both), 1e-6, 4e-6);
 }
 
 TEST(AttentionKernel, AQueryDoesNotDependOnItsBatch) {

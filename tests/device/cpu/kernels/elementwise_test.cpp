@@ -78,6 +78,41 @@ TEST(AddKernel, Adds) {
   }
 }
 
+TEST(MultiplyKernel, Multiplies) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const Tensor a = random_tensor({7, 5, 1013}, dtype, 1), b = random_tensor({7, 5, 1013}, dtype, 2);
+    std::vector<double> want = values(a);
+    const std::vector<double> other = values(b);
+    for (size_t i = 0; i < want.size(); ++i) want[i] *= other[i];
+    const auto compute = [&] {
+      Tensor y = host().empty(a.shape(), dtype);
+      cpu::multiply(a, b, y);
+      return y;
+    };
+    check(compute, want, 0x1p-24, 0);
+  }
+}
+
+TEST(GatedAddKernel, AddsTheGatedPart) {
+  for (const DType dtype : {DType::kF32, DType::kBF16})
+    for (const int64_t c : {1, 19, 640}) {
+      const Tensor x = random_tensor({2, 31, c}, dtype, 1), residual = random_tensor({2, 31, c}, dtype, 2);
+      const Tensor gate = random_tensor({2, c}, dtype, 3);
+      std::vector<double> want = values(residual);
+      const std::vector<double> v = values(x), g = values(gate);
+      for (size_t i = 0; i < want.size(); ++i) {
+        const auto width = static_cast<size_t>(c);
+        want[i] += v[i] * g[i / (31 * width) * width + i % width];
+      }
+      const auto compute = [&] {
+        Tensor y = host().empty(x.shape(), dtype);
+        cpu::gated_add(x, gate, residual, y);
+        return y;
+      };
+      check(compute, want, 1e-6, 1e-6);
+    }
+}
+
 TEST(GegluKernel, MultipliesByTheGate) {
   for (const DType dtype : {DType::kF32, DType::kBF16})
     for (const int64_t c : {1, 19, 640}) {

@@ -39,5 +39,29 @@ TEST(LayerNormKernel, ALargeMeanCostsNoAccuracy) {
   check_rows(4, 1280, DType::kF32, 3000);
 }
 
+TEST(ModulatedNormKernel, AgreesWithTheFormula) {
+  for (const DType dtype : {DType::kF32, DType::kBF16})
+    for (const int64_t c : {1, 7, 64, 333, 1025}) {
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << " c " << c);
+      const Tensor x = random_tensor({2, 5, c}, dtype, 1, 1), shift = random_tensor({2, c}, dtype, 2);
+      const Tensor scale = random_tensor({2, c}, dtype, 3);
+      std::vector<double> want;
+      for (int64_t image = 0; image < 2; ++image) {
+        std::vector<float> factor, offset;
+        for (const double s : values(scale.slice(image, image + 1))) factor.push_back(static_cast<float>(1 + s));
+        for (const double s : values(shift.slice(image, image + 1))) offset.push_back(static_cast<float>(s));
+        const auto rows = reference(x.slice(image, image + 1), tensor({c}, DType::kF32, factor),
+                                    tensor({c}, DType::kF32, offset), 1e-6);
+        want.insert(want.end(), rows.begin(), rows.end());
+      }
+      const auto compute = [&] {
+        Tensor y = host().empty(x.shape(), dtype);
+        cpu::modulated_norm(x, shift, scale, 1e-6f, y);
+        return y;
+      };
+      check(compute, want, 1e-6, 6e-6);
+    }
+}
+
 }  // namespace
 }  // namespace gesso::test

@@ -56,5 +56,44 @@ TEST(ChannelsKernel, LastAndBackAgain) {
     }
 }
 
+TEST(ColumnsKernel, CopiesARunOfEachRow) {
+  for (const DType dtype : kTypes) {
+    const Tensor x = random_tensor({3, 41, 25}, dtype, 1);
+    const std::vector<double> v = values(x);
+    std::vector<double> want;
+    for (size_t row = 0; row < 123; ++row) want.insert(want.end(), &v[row * 25 + 7], &v[row * 25 + 7] + 11);
+    Tensor y = host().empty({3, 41, 11}, dtype);
+    cpu::columns(x, 7, y);
+    EXPECT_EQ(values(y), want);
+  }
+}
+
+TEST(PatchifyKernel, GathersSquaresAndBackAgain) {
+  for (const DType dtype : kTypes)
+    for (const bool channels_first : {true, false})
+      for (const int size : {1, 2, 3}) {
+        const int64_t c = 5, h = 3, w = 7;
+        const Tensor x = random_tensor({2, h * size, w * size, c}, dtype, 1);
+        const std::vector<double> v = values(x);
+        std::vector<double> want(v.size());
+        for (int64_t n = 0; n < 2; ++n)
+          for (int64_t y = 0; y < h * size; ++y)
+            for (int64_t column = 0; column < w * size; ++column)
+              for (int64_t channel = 0; channel < c; ++channel) {
+                const int64_t dy = y % size, dx = column % size;
+                const int64_t inner =
+                    channels_first ? (channel * size + dy) * size + dx : (dy * size + dx) * c + channel;
+                const int64_t patch = (n * h + y / size) * w + column / size;
+                want[static_cast<size_t>(patch * size * size * c + inner)] =
+                    v[static_cast<size_t>(((n * h * size + y) * w * size + column) * c + channel)];
+              }
+        Tensor patches = host().empty({2, h, w, size * size * c}, dtype), back = host().empty(x.shape(), dtype);
+        cpu::patchify(x, {size, channels_first}, patches);
+        EXPECT_EQ(values(patches), want);
+        cpu::unpatchify(patches, {size, channels_first}, back);
+        EXPECT_EQ(bytes(back), bytes(x));
+      }
+}
+
 }  // namespace
 }  // namespace gesso::test

@@ -1,0 +1,76 @@
+#include "models/prompt_encoders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ops/ops.h"
+#include "text/emphasis.h"
+
+namespace gesso {
+namespace {
+
+ClipEncoder::Config config_of(const WeightStore& store, const ClipText::Traits& traits) {
+  const std::string act = store.metadata("clip_hidden_act").value_or(traits.quick_gelu ? "quick_gelu" : "gelu");
+  return {static_cast<int>(store.metadata_int(traits.heads_key, 0, 0, 4096)),
+          act == "quick_gelu" ? Activation::kQuickGelu : Activation::kGelu};
+}
+
+}  // namespace
+
+ClipText::ClipText(WeightStore& store, const Traits& traits)
+    : traits_(traits), encoder_(WeightScope(store), config_of(store, traits)) {
+  if (encoder_.tokens() != static_cast<int64_t>(PromptChunk::kLength))
+    fail(ErrorCode::kBadFile, "the {} takes {} tokens where {} are wanted", traits.role, encoder_.tokens(),
+         PromptChunk::kLength);
+}
+
+ClipText::States ClipText::encode(const ClipTokenizer& tokenizer, Device& device, DType compute, const Prompt& prompt,
+                                  int clip_skip, bool pooled, Length length) const {
+  std::vector<PromptChunk> chunks = chunk_prompt(tokenizer, prompt, {.pad = traits_.pad});
+  if (length == Length::kFirstChunk) chunks.resize(1);
+  std::vector<int32_t> ids;
+  std::vector<int> ends;
+  for (const PromptChunk& chunk : chunks) {
+    ids.insert(ids.end(), chunk.ids.begin(), chunk.ids.end());
+    ends.push_back(chunk.eos);
+  }
+  // OpenCLIP-H files saved by transformers leave out the last of its 24 layers, which SD 2.x never uses.
+  const bool trimmed = encoder_.layers() == 23;
+  const auto output = encoder_(
+      device, compute, ids, ends,
+      {.skip = std::max(1, clip_skip - (trimmed ? 1 : 0)), .final_norm = traits_.final_norm, .pooled = pooled});
+  std::vector<float> states = to_values(output.hidden);
+  const size_t chunk_size = states.size() / chunks.size();
+  for (size_t c = 0; c < chunks.size(); ++c)
+    emphasise(std::span(states).subspan(c * chunk_size, chunk_size), chunks[c].weights);
+  return {from_values(device, states, {1, static_cast<int64_t>(ids.size()), encoder_.width()}),
+          pooled ? output.pooled.slice(0, 1) : Tensor()};
+}
+
+T5Text::T5Text(WeightStore& store) : tokenizer_(t5_vocabulary()), encoder_(WeightScope(store)) {}
+
+Tensor T5Text::encode(Device& device, DType compute, const Prompt& prompt, size_t tokens, std::string& notice) const {
+  std::vector<int32_t> ids;
+  std::vector<float> weights;
+  for (const auto& section : prompt.sections)
+    for (const WeightedSegment& segment : section) {
+      const std::vector<int32_t> more = tokenizer_.encode(segment.text);
+      ids.insert(ids.end(), more.begin(), more.end());
+      weights.resize(ids.size(), segment.weight);
+    }
+  if (ids.size() + 1 > tokens) {
+    notice = fmt::format("the prompt has {} tokens for T5, of which the first {} are used", ids.size(), tokens - 1);
+    ids.resize(tokens - 1);
+  }
+  ids.push_back(UnigramTokenizer::kEos);
+  ids.resize(tokens, UnigramTokenizer::kPad);
+  weights.resize(std::min(weights.size(), tokens - 1));
+  weights.resize(tokens, 1.f);
+  std::vector<float> states = to_values(encoder_(device, compute, ids));
+  emphasise(states, weights);
+  return from_values(device, states, {1, static_cast<int64_t>(tokens), encoder_.width()});
+}
+
+}  // namespace gesso

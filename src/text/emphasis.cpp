@@ -1,0 +1,20 @@
+#include "text/emphasis.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+namespace gesso {
+
+void emphasise(std::span<float> states, std::span<const float> weights) {
+  if (std::all_of(weights.begin(), weights.end(), [](float w) { return w == 1.f; })) return;
+  const size_t width = states.size() / weights.size();
+  const double before = std::accumulate(states.begin(), states.end(), 0.0);
+  for (size_t t = 0; t < weights.size(); ++t)
+    for (float& value : states.subspan(t * width, width)) value *= weights[t];
+  const double after = std::accumulate(states.begin(), states.end(), 0.0);
+  if (after == 0) return;
+  for (float& value : states) value *= static_cast<float>(before / after);
+}
+
+}  // namespace gesso
