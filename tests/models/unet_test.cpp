@@ -71,7 +71,7 @@ TEST_P(UNetGolden, MetaTellsCostAndEveryWeight) {
   EXPECT_EQ(meta.weights().size(), store->size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, UNetGolden, testing::Values("unet_sd1", "unet_sd1_inpaint", "unet_sd2", "unet_sdxl"),
+INSTANTIATE_TEST_SUITE_P(Families, UNetGolden, testing::Values("unet_sd1", "unet_sd2", "unet_sdxl"),
                          [](const auto& p) { return std::string(p.param); });
 
 }  // namespace

@@ -100,6 +100,8 @@ class Jobs(Case):
             self.assertIn("more/other.safetensors", answer["error"]["message"])
         self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", "vae": "../outside.safetensors"}, 404, "vae")
         link.unlink()
+        for field in ("init_image", "mask_image"):  # pictures are not taken from the server's own files
+            self.assertIn(self.server.call("POST", "/api/v1/jobs", {"prompt": "x", field: "/etc/hostname"})[0], (400, 501))
         self.assertEqual(self.server.call("GET", "/api/v1/models/inspect?name=other")[2]["family"], "fake")
 
     def test_failures_have_their_reason(self):

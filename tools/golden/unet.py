@@ -1,4 +1,4 @@
-"""UNets: unet_sd1, unet_sd2, unet_sdxl and unet_sd1_inpaint, by diffusers' UNet2DConditionModel.
+"""UNets: unet_sd1, unet_sd2 and unet_sdxl, by diffusers' UNet2DConditionModel.
 
 Levels, blocks, kinds of projection and ways of counting heads are those of the real models; channels are few.
 The weights are f16, the arithmetic is f32 on their exact values.
@@ -132,8 +132,6 @@ def main():
     run("unet_sd1", sd1(), {"num_heads": 2, **epsilon})
     run("unet_sd2", sd2(), {"num_head_channels": 8, "prediction_type": "v_prediction"})
     run("unet_sdxl", sdxl(), {"num_head_channels": 8, **epsilon})
-    inpaint = sd1((8, 8, 8, 8), in_channels=9, seed="unet_sd1_inpaint")
-    run("unet_sd1_inpaint", inpaint, {"num_heads": 2, **epsilon})
 
 
 if __name__ == "__main__":
