@@ -78,7 +78,8 @@ std::optional<StorageName> storage_name(const Pickle& pickle, const PickleValue&
   if (what.items.size() > 5 && item(5).kind == kTuple) {  // (key, begin, count)
     const auto& view = item(5).items;
     if (view.size() != 3 || !natural(pickle[view[1]]) || !natural(pickle[view[2]])) return std::nullopt;
-    name.view.emplace(static_cast<uint64_t>(pickle[view[1]].integer), static_cast<uint64_t>(pickle[view[2]].integer));
+    name.view = StorageName::View{static_cast<uint64_t>(pickle[view[1]].integer),
+                                  static_cast<uint64_t>(pickle[view[2]].integer)};
   }
   return name;
 }

@@ -1,11 +1,12 @@
 #include "sampling/flow_shift.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace gesso {
 
 double shifted(double shift, double time) {
-  return shift * time / (1 + (shift - 1) * time);
+  return shift * time / (1 - time + shift * time);  // as above, but sure to be 1 at 1
 }
 
 double unshifted(double shift, double sigma) {
@@ -13,7 +14,8 @@ double unshifted(double shift, double sigma) {
 }
 
 double shift_of_mu(double mu) {
-  return std::exp(mu);
+  constexpr double kMost = 50;  // beyond, every sigma is 0 or 1 anyway, and the exponential soon 0 or infinite
+  return std::exp(std::clamp(mu, -kMost, kMost));
 }
 
 double mu_for_tokens(int tokens, double base_shift, double max_shift) {

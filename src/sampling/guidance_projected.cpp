@@ -55,7 +55,8 @@ Latent apg_combine(const GuidanceOptions& options, const GuidanceStep& step) {
       direction = weighted_sum(1, std::move(direction), options.apg_momentum, step.memory.momentum);
     step.memory.momentum = direction;
   }
-  direction = scaled(shortening(options, direction), std::move(direction));
+  const double shorter = shortening(options, direction);
+  direction = scaled(shorter, std::move(direction));
   const double along = (options.apg_eta - 1) * projection(direction, clean);
   const double factor = (step.scale - 1) / out;
   return rescaled(options, cond, sum_of({{1, cond}, {factor, direction}, {factor * along, clean}}));

@@ -31,12 +31,14 @@ TEST(Schedules, AreFiniteAndFallingForAnyStepCount) {
         EXPECT_EQ(sigmas.back(), 0) << schedule.name;
         EXPECT_GT(sigmas.size(), 1u) << schedule.name;
         if (schedule.name == "ddim_uniform") continue;  // takes what whole strides give, from below the largest
-        if (schedule.name == "beta")
+        if (schedule.name == "beta") {
           EXPECT_LE(sigmas.size(), static_cast<size_t>(steps) + 1);
-        else
+        } else {
           EXPECT_EQ(sigmas.size(), static_cast<size_t>(steps) + 1) << schedule.name;
-        if (schedule.models == ScheduleFor::kEvery)
+        }
+        if (schedule.models == ScheduleFor::kEvery) {
           EXPECT_NEAR(sigmas.front() / table->sigma_max(), 1, 1e-12) << schedule.name;
+        }
       }
 }
 

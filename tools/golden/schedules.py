@@ -11,7 +11,7 @@ ddim_uniform  entries 1, 1+k, 1+2k ... of the table backwards, k = floor(1000 / 
 beta          entry round(999 F(1 - i / n)), F the inverse of the Beta(0.6, 0.6) distribution, repeats left out
 polyexponential  with rho 2, checked against k-diffusion;  kl_optimal  equal steps of arctan sigma (both to sigma_min)
 smoothstep    entry round(999 s(1 - i / n)), s(u) = u^2 (3 - 2u)
-lcm           diffusers' LCMScheduler, original_inference_steps 50;  ays  diffusers' AysSchedules, log-linear between
+lcm           diffusers' LCMScheduler, original_inference_steps 50;  ays  the published levels, log-linear between
 gits          published levels for coefficient 1.20 (diff-sampler), for 2, 5 and 20 steps; log-linear above
 bong_tangent  RES4LYF's: two arctan of slope 8 / (n + 2) that meet at half of the range, at 0.6 of the steps
 linear_quadratic  ComfyUI's: 2.5 % of the range in n / 2 equal steps, then the parabola through (n, 1) with that slope
@@ -109,10 +109,16 @@ def log_linear(levels, n):
     return np.exp(np.interp(ramp(0, len(levels) - 1, n + 1), np.arange(len(levels)), np.log(levels)))[:-1]
 
 
+AYS = [14.6146412293, 6.4745760956, 3.8636745985, 2.6946151520, 1.8841921177, 1.3943805092, 0.9642583904,
+       0.6523686016, 0.3977456272, 0.1515232662, 0.0291671582]  # fmt: skip
+
+
 def ays(n):
     from diffusers.schedulers import AysSchedules
 
-    return log_linear([*AysSchedules["StableDiffusionSigmas"][:-1], 0.0291671582], n)
+    # The levels as ComfyUI has them; diffusers rounds them to about three digits.
+    assert np.allclose(AYS[:-1], AysSchedules["StableDiffusionSigmas"][:-1], rtol=4e-3), AYS
+    return log_linear(AYS, n)
 
 
 GITS = {
