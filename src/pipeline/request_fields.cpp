@@ -115,7 +115,7 @@ const Field kFields[] = {
      .other_names = "denoising_strength denoise", .common = true},
     {.name = "mask_image", .member = &Request::mask_image, .options = "--mask", .placeholder = "FILE",
      .group = "Painting over", .description = "picture whose white part is painted anew; no other pixel changes",
-     .other_names = "mask", .role = FieldRole::kInput, .common = true},
+     .other_names = "mask", .role = FieldRole::kInput},
     {.name = "mask_invert", .member = &Request::mask_invert, .options = "--mask-invert", .placeholder = "",
      .group = "Painting over", .description = "paint the black part of the mask anew",
      .other_names = "inpainting_mask_invert"},

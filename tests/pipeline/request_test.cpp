@@ -48,7 +48,8 @@ TEST(Request, EveryFieldSurvivesARoundTrip) {
       "steps":20,"cfg_scale":7.1,"guidance":2.5,"sampling_method":"dpm++2m","scheduler":"karras","eta":0.3,"clip_skip":2,"rng":"cpu",
       "prediction":"v","precision":"f32","threads":2,"memory":"1536MiB","diffusion_model":"d",
       "init_image":"i.png","mask_image":"m.png","mask_invert":true,"mask_blur":0,"inpaint_area":"masked",
-      "inpaint_padding":8,"resize_mode":"fit","strength":0.5})";
+      "inpaint_padding":8,"resize_mode":"fit","strength":0.5,"sigmas":"14.6,7,0","guidance_method":"apg",
+      "guidance_rescale":0.5,"guidance_start":0.25,"guidance_end":0.75,"extra_sample_args":"order=2"})";
   const Request request = parse_request(text);
   const auto document = request_to_json(request);
   EXPECT_EQ(document.size(), request_fields().size());

@@ -129,6 +129,7 @@ TEST_F(Run, LoosePartsGiveTheSamePicture) {
 struct PaintingOver : Run {
   void expect_case(const Golden& golden, Request r, const std::string& name, const Image& picture,
                    std::vector<float> mask) {
+    r.init_image = "the golden's";  // which is not read here
     const LoadedModel loaded = load_model(r);
     r.prediction = loaded.model->denoising().prediction;
     r.clip_skip = loaded.model->defaults().clip_skip;
