@@ -65,10 +65,11 @@ inline std::string bytes(const Tensor& t) {
   return {static_cast<const char*>(t.raw()), static_cast<size_t>(t.bytes())};
 }
 
-/// Runs body(name) with the kernels of each instruction set this machine has, the baseline included.
+/// Runs body(name) with the kernels of each instruction set that was compiled and that this machine has, the baseline
+/// included.
 inline void for_each_isa(const std::function<void(const char*)>& body) {
   constexpr int64_t kBaseline = HWY_SCALAR | HWY_EMU128;
-  const int64_t here = hwy::SupportedTargets() | kBaseline;
+  const int64_t here = (hwy::SupportedTargets() & HWY_TARGETS) | kBaseline;
   for (const int64_t target : {int64_t{HWY_AVX3}, int64_t{HWY_AVX2}, int64_t{HWY_SSE4}, kBaseline}) {
     if (!(here & target)) continue;
     hwy::SetSupportedTargetsForTest(target);
