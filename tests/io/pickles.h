@@ -9,7 +9,7 @@ namespace gesso::testing::pickles {
 
 inline std::string bytes(uint64_t value, int size) {
   std::string text;
-  for (int i = 0; i < size; ++i) text += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < size; ++i) text += i < 8 ? static_cast<char>(value >> (8 * i)) : char{0};
   return text;
 }
 
