@@ -232,7 +232,7 @@ def tcd_with(eta, table):
         a_down = vp(table[math.floor((1 - eta) * t + 1e-6)]) if eta else a_next
         x = math.sqrt(a_down) * denoised + math.sqrt(1 - a_down) * eps
         if eta:
-            x = math.sqrt(a_next / a_down) * x + math.sqrt(1 - a_next / a_down) * draw()
+            x = math.sqrt(a_next / a_down) * x + math.sqrt(max(0, 1 - a_next / a_down)) * draw()  # 0 but for rounding
         return x / math.sqrt(a_next)
 
     return tcd

@@ -37,7 +37,8 @@ from common import GOLDEN, k_diffusion, save
 STEPS = (1, 2, 5, 20, 37)
 STRENGTHS = (0.3, 0.75)
 
-ALPHAS_CUMPROD = np.cumprod(1 - np.linspace(0.00085**0.5, 0.012**0.5, 1000) ** 2)
+# f32, as checkpoints hold it: that rounding moves the smallest sigmas by more than 1e-5.
+ALPHAS_CUMPROD = np.cumprod(1 - np.linspace(0.00085**0.5, 0.012**0.5, 1000) ** 2).astype(np.float32).astype(np.float64)
 SIGMAS = np.sqrt((1 - ALPHAS_CUMPROD) / ALPHAS_CUMPROD)
 LAST = len(SIGMAS) - 1
 
