@@ -98,20 +98,6 @@ Image resized(const Image& image, int width, int height) {
   return {width, height, image.channels, std::move(x)};
 }
 
-Image cropped(const Image& image, int x, int y, int width, int height) {
-  check_image(image);
-  if (x < 0 || y < 0 || width <= 0 || height <= 0 || x > image.width - width || y > image.height - height)
-    fail(ErrorCode::kInternal, "no {} x {} pixels at ({}, {}) of {} x {}", width, height, x, y, image.width,
-         image.height);
-  Image result{width, height, image.channels, {}};
-  const auto row = static_cast<ptrdiff_t>(image.width) * image.channels;
-  for (int i = 0; i < height; ++i) {
-    const auto begin = image.pixels.begin() + (y + i) * row + static_cast<ptrdiff_t>(x) * image.channels;
-    result.pixels.insert(result.pixels.end(), begin, begin + static_cast<ptrdiff_t>(width) * image.channels);
-  }
-  return result;
-}
-
 std::vector<float> blurred(std::vector<float> values, int width, int height, double deviation) {
   if (deviation <= 0) return values;
   const int reach = static_cast<int>(std::ceil(3 * deviation));

@@ -10,9 +10,6 @@ namespace gesso {
 /// kUnsupported when the size is beyond the limits and kInternal when it is not positive.
 Image resized(const Image& image, int width, int height);
 
-/// The part of a picture that begins at (x, y); it must lie within. Throws kInternal otherwise.
-Image cropped(const Image& image, int x, int y, int width, int height);
-
 /// `values` [height, width] smoothed by a Gaussian of that deviation in pixels; beyond the border its nearest value
 /// goes on. 0 leaves it as it is.
 std::vector<float> blurred(std::vector<float> values, int width, int height, double deviation);

@@ -36,6 +36,13 @@ KlPart::KlPart(WeightStore& store, float factor, float shift)
     encoder.emplace(WeightScope(store), static_cast<int>(store.metadata_int("vae_norm_num_groups", 32, 1, 4096)));
 }
 
+void KlPart::expect_channels(int64_t channels) const {
+  if (channels != format.channels)
+    fail(ErrorCode::kBadFile,
+         "the diffusion model makes latents of {} channels and the VAE takes {}: they belong to different models",
+         channels, format.channels);
+}
+
 Tensor KlPart::encode(const Tensor& pictures) const {
   if (!encoder)
     fail(ErrorCode::kUnsupported, "the autoencoder of this model can only decode: give a whole one with --vae FILE");

@@ -19,6 +19,8 @@ float metadata_float(const WeightStore& store, const std::string& key, float oth
 /// A KL autoencoder, and how its latents relate to the network's.
 struct KlPart {
   KlPart(WeightStore& store, float factor, float shift);
+  /// Throws kBadFile unless the diffusion model's latents have as many channels.
+  void expect_channels(int64_t channels) const;
   /// As LatentDiffusion::encode_picture.
   Tensor encode(const Tensor& pictures) const;
   KlDecoder decoder;

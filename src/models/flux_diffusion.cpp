@@ -61,10 +61,7 @@ FluxDiffusion::FluxDiffusion(Components components)
          "the diffusion model wants texts of {} channels from T5 and {} from CLIP-L; the encoders give {} and {}: they "
          "belong to different models",
          network_.context_width(), network_.pooled_width(), t5_.width(), clip_.pooled_width());
-  if (network_.channels() != vae_.format.channels)
-    fail(ErrorCode::kBadFile,
-         "the diffusion model makes latents of {} channels and the VAE takes {}: they belong to different models",
-         network_.channels(), vae_.format.channels);
+  vae_.expect_channels(network_.channels());
   vae_.format.patch = 2;
   tokens_ = static_cast<size_t>(model.metadata_int("text_tokens", static_cast<int64_t>(tokens_), 1, 4096));
   Defaults family{.width = 1024, .height = 1024, .cfg_scale = 1, .sampler = "euler", .scheduler = "simple"};

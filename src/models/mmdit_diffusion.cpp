@@ -76,10 +76,7 @@ MmDitDiffusion::MmDitDiffusion(Components components)
          "{}: they belong to different models",
          width, network_.vector_width(), clip, t5_ ? t5_->width() : width,
          clip_l_.pooled_width() + clip_g_.pooled_width());
-  if (network_.channels() != vae_.format.channels)
-    fail(ErrorCode::kBadFile,
-         "the diffusion model makes latents of {} channels and the VAE takes {}: they belong to different models",
-         network_.channels(), vae_.format.channels);
+  vae_.expect_channels(network_.channels());
   vae_.format.patch = 2;
   t5_tokens_ = model.metadata_int("text_tokens", kT5Tokens, 1, 4096);
   defaults_ = read_defaults(model, {.width = 1024,

@@ -73,10 +73,7 @@ StableDiffusion::StableDiffusion(Components components, const StableDiffusionTra
 
   vae_.emplace(component(components_, "vae"), traits.latent_factor, 0.f);
   const int channels = vae_->format.channels;
-  if (unet_->out_channels() != channels)
-    fail(ErrorCode::kBadFile,
-         "the diffusion model makes latents of {} channels and the VAE takes {}: they belong to different models",
-         unet_->out_channels(), channels);
+  vae_->expect_channels(unet_->out_channels());
   if (unet_->in_channels() == 2 * channels + 1) {
     extra_input_ = ExtraInput::kMaskAndPicture;
   } else if (unet_->in_channels() != channels) {

@@ -41,14 +41,6 @@ TEST(Resize, RefusesSizesThatAreNone) {
   EXPECT_THROW(static_cast<void>(resized(image, 100000, 100000)), Error);
 }
 
-TEST(Crop, TakesWhatLiesWithinAndNothingElse) {
-  const Image image{3, 2, 1, {1, 2, 3, 4, 5, 6}};
-  EXPECT_EQ(cropped(image, 1, 0, 2, 2).pixels, (std::vector<uint8_t>{2, 3, 5, 6}));
-  EXPECT_THROW(static_cast<void>(cropped(image, 2, 0, 2, 2)), Error);
-  EXPECT_THROW(static_cast<void>(cropped(image, -1, 0, 1, 1)), Error);
-  EXPECT_THROW(static_cast<void>(cropped(image, 0, 0, 0, 1)), Error);
-}
-
 TEST(Blur, KeepsTheSumAndSpreadsAsFarAsItsDeviation) {
   std::vector<float> point(41 * 41);
   point[20 * 41 + 20] = 1;

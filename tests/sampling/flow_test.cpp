@@ -27,18 +27,5 @@ TEST(Flow, SimpleSchedulesAreEvenInTime) {
   EXPECT_EQ(sigmas.back(), 0);
 }
 
-TEST(Flow, ThePredictionGivesThePictureBack) {
-  const Prediction& flow = find_prediction("flow");
-  const double image = 0.3, noise = -1.7;
-  for (const double sigma : {0.001, 0.4, 1.}) {
-    const NoiseMix mix = flow.noise_mix(sigma);
-    const double x = mix.image * image + mix.noise * noise;
-    const Scalings s = flow.scalings(sigma);
-    EXPECT_EQ(s.in, 1);
-    EXPECT_NEAR(s.skip * x + s.out * (noise - image), image, 1e-12);
-    EXPECT_DOUBLE_EQ(flow.timestep(SigmaTable::flow(1), sigma), 1000 * sigma);
-  }
-}
-
 }  // namespace
 }  // namespace gesso
