@@ -69,7 +69,7 @@ std::string demo_model() {
 void locate_recipe_files(Json& recipe, const Json& given, const Json& schema, const fs::path& picture) {
   for (const auto& property : schema["properties"].items()) {
     const std::string& field = property.key();
-    if (!property.value()["x-cli"].value("file", false) || !recipe.contains(field) || given.contains(field)) continue;
+    if (!property.value()["x-cli"].contains("file") || !recipe.contains(field) || given.contains(field)) continue;
     const fs::path name = recipe[field].get<std::string>();
     const auto path = find_by_name(name, picture);
     if (!path)

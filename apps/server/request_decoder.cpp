@@ -49,16 +49,6 @@ void check_limits(const Json& fields, const RequestLimits& limits) {
     throw bad_field("batch_count", fmt::format("wanted at most {} on this server, found {}", limits.batch, batch));
 }
 
-bool is_model(const Json& cli) {
-  return cli.value("file", false) && cli.value("group", "") == "Model";
-}
-
-/// Whether a field's value is a path, for the command line: a request must not reach any file that it likes.
-bool names_a_file(const Json& cli) {
-  const std::string placeholder = cli.value("placeholder", "");
-  return cli.value("file", false) || placeholder == "FILE" || placeholder == "DIR" || placeholder == "FOLDER";
-}
-
 }  // namespace
 
 const Json& schema() {
@@ -108,8 +98,10 @@ JobOrder make_order(const DecoderContext& context, const Decoded& decoded) {
   JobOrder order;
   for (const auto& [name, value] : fields.items()) {
     const Json* property = schema_property(name);
-    if (!property || !value.is_string() || !names_a_file((*property)["x-cli"])) continue;
-    if (!is_model((*property)["x-cli"]) && value != "")
+    if (!property || !value.is_string()) continue;
+    const std::string file = (*property)["x-cli"].value("file", "");
+    if (file.empty()) continue;
+    if (file != "model" && value != "")
       throw ApiError(501, "unsupported", name + ": a request cannot name files of the server's computer", name);
     if (value == "") continue;
     const ModelList::Entry entry = context.models.find(name, value.get<std::string>());

@@ -36,7 +36,8 @@ Json command_line(const Field& field) {
   Json out = {{"options", std::move(names)}, {"placeholder", field.placeholder}, {"group", field.group}};
   if (std::holds_alternative<bool Request::*>(field.member)) out["flag"] = !negated;  // what giving it sets
   if (field.common) out["common"] = true;
-  if (field.role == FieldRole::kFile || field.role == FieldRole::kInput) out["file"] = true;
+  if (field.role == FieldRole::kFile) out["file"] = "model";
+  if (field.role == FieldRole::kInput) out["file"] = "picture";
   return out;
 }
 
