@@ -37,7 +37,6 @@ constexpr CompatibleOption kOptions[] = {
     {kAccepted, "--lora-apply-mode", "NAME", "as --lora-model-dir"},
 
     // of models or inputs that do not exist yet; alone they change nothing
-    {kAccepted, "--flow-shift", "X", kNoFamily},
     {kAccepted, "--moe-boundary", "X", kNoFamily},
     {kAccepted, "--model-args", "TEXT", kNoFamily},
     {kAccepted, "--qwen-image-layers", "N", kNoFamily},
@@ -45,7 +44,7 @@ constexpr CompatibleOption kOptions[] = {
     {kAccepted, "--skip-layers", "LIST", "without effect while --slg-scale is 0"},
     {kAccepted, "--skip-layer-start", "X", "without effect while --slg-scale is 0"},
     {kAccepted, "--skip-layer-end", "X", "without effect while --slg-scale is 0"},
-    {kAccepted, "--img-cfg-scale", "X", kNoInput},
+    {kAccepted, "--img-cfg-scale", "X", kNoFamily},
     {kAccepted, "--control-strength", "X", kNoInput},
     {kAccepted, "--ip-adapter-strength", "X", kNoInput},
     {kAccepted, "--vace-strength", "X", kNoInput},

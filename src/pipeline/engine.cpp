@@ -84,6 +84,20 @@ Request resolve(const Request& request, const LatentDiffusion& model, const Inpu
   return r;
 }
 
+/// What was asked for and makes no difference, one sentence each.
+std::vector<std::string> without_effect(const Request& asked, const Request& resolved, const LatentDiffusion& model) {
+  std::vector<std::string> sentences;
+  if (asked.strength && asked.init_image.empty())
+    sentences.emplace_back("strength has no effect without a picture to paint over (--init-img)");
+  if (const Sampler& sampler = *find_sampler(*resolved.sampling_method).sampler; asked.eta && !sampler.takes_eta)
+    sentences.push_back(fmt::format("eta has no effect with the sampler {}", sampler.name));
+  if (asked.flow_shift && resolved.prediction != "flow")
+    sentences.emplace_back("flow_shift has no effect: the model does not flow");
+  if (asked.guidance && model.defaults().guidance == 0)
+    sentences.emplace_back("guidance has no effect: the model is not told any; see cfg_scale");
+  return sentences;
+}
+
 /// Multiplications and additions a second that dense work reaches here, measured in some tens of milliseconds.
 double measured_speed(CpuDevice& device, DType compute) {
   class Ones : public WeightData {
@@ -192,9 +206,8 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
           .text = fmt::format("weights are {} to stay within {} of memory", to_string(plan.residency),
                               bytes_text(plan.budget))});
 
-  if (request.strength && !inputs.init)
-    sink(
-        {.kind = Event::Kind::kMessage, .text = "strength has no effect without a picture to paint over (--init-img)"});
+  for (const std::string& text : without_effect(request, resolved, *loaded.model))
+    sink({.kind = Event::Kind::kMessage, .text = text});
   std::optional<Canvas> canvas;
   if (inputs.init) canvas = make_canvas(inputs, resolved);
 

@@ -43,12 +43,12 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
   const LatentFormat& format = model.latent_format();
   const int64_t h = *request.height / format.scale, w = *request.width / format.scale;
   const SamplingSetup setup = sampling_setup(model, request);
-  const bool guided = needs_negative(setup.guidance, setup.guidance_options);
   const PromptOptions options{*request.clip_skip, *request.width, *request.height, *request.guidance};
 
   MetaDevice text, encode, denoise, decode;
   const Conditioning cond = model.encode(text, compute, request.prompt, options);
-  if (guided) (void)model.encode(text, compute, request.negative_prompt, options);
+  if (setup.takes(Branch::kUncond)) (void)model.encode(text, compute, request.negative_prompt, options);
+  if (setup.takes(Branch::kEmpty)) (void)model.encode(text, compute, "", options);
   plan.stages.push_back(measured("text", text, compute, 1));
 
   const bool extra = model.extra_input() == ExtraInput::kMaskAndPicture, over = !request.init_image.empty();
@@ -57,7 +57,8 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
     plan.stages.push_back(measured("encode", encode, compute, over && extra ? 2 : 1));
   }
 
-  const int64_t n = guided ? 2 : 1, channels = extra ? 2 * format.channels + 1 : format.channels;
+  const int64_t n = 1 + setup.takes(Branch::kUncond) + setup.takes(Branch::kEmpty);
+  const int64_t channels = extra ? 2 * format.channels + 1 : format.channels;
   {
     const Tensor context = denoise.empty({n, cond.context.dim(1), cond.context.dim(2)}, compute);
     const Tensor vector = cond.vector ? denoise.empty({n, cond.vector.dim(1)}, compute) : Tensor();

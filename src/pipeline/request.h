@@ -45,6 +45,7 @@ struct Request {
   std::optional<std::string> scheduler;
   std::string sigmas;  ///< in place of steps and scheduler: falling numbers apart by commas
   std::optional<double> eta;
+  std::optional<double> flow_shift;
   std::string guidance_method = "cfg";
   std::optional<double> guidance_rescale;
   std::optional<double> guidance_start, guidance_end;  ///< shares of the steps

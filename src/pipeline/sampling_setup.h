@@ -15,9 +15,13 @@ struct SamplingSetup {
   std::vector<double> sigmas;
   const Guidance& guidance;
   GuidanceOptions guidance_options;
+  SamplerOptions sampler_options;
+
+  /// Whether the run evaluates the network under that condition.
+  bool takes(Branch branch) const { return takes_branch(guidance, guidance_options, branch); }
 
   /// The sampler's context, of which `noise` and the seed are this picture's. It refers to this setup.
-  SamplerContext context(const Request& request, Noise& noise, int64_t seed) const;
+  SamplerContext context(Noise& noise, int64_t seed) const;
 };
 
 /// Throws kUsage when an option is out of range or has no meaning for what was chosen, and kUnsupported when the model

@@ -180,9 +180,9 @@ Latent download(const Tensor& x) {
 TextStates encode_text(const Work& work) {
   TextStates text;
   const SamplingSetup setup = sampling_setup(work.model, work.request);
-  text.guided = needs_negative(setup.guidance, setup.guidance_options);
-  const bool measured_from_empty = text.guided && setup.guidance.name == "perp_neg";
-  const int steps = 1 + (text.guided ? 1 : 0) + (measured_from_empty ? 1 : 0);
+  text.guided = setup.takes(Branch::kUncond);
+  const bool takes_empty = setup.takes(Branch::kEmpty);
+  const int steps = 1 + text.guided + takes_empty;
   begin_stage(work, "text", steps);
   const PromptOptions options{*work.request.clip_skip, *work.request.width, *work.request.height,
                               *work.request.guidance};
@@ -204,7 +204,7 @@ TextStates encode_text(const Work& work) {
   };
   text.cond = encode(work.request.prompt, 1);
   if (text.guided) text.uncond = encode(work.request.negative_prompt, 2);
-  if (measured_from_empty) text.empty = encode("", 3);
+  if (takes_empty) text.empty = encode("", steps);
   return text;
 }
 
@@ -247,7 +247,7 @@ Latent denoise(const Work& work, const TextStates& text, const StartingPoint& st
 
   double last = seconds_now();
   const double begin = last;
-  SamplerContext context = setup.context(request, *noise, seed);
+  SamplerContext context = setup.context(*noise, seed);
   context.on_step = [&](int step, int steps, const Latent&, const Latent&) {
     const double now = seconds_now();
     work.sink({.kind = Event::Kind::kStep,

@@ -10,7 +10,7 @@ namespace gesso {
 
 /// What extra arguments are written to.
 struct SamplingTargets {
-  SamplerContext& sampler;
+  SamplerOptions& sampler;
   ScheduleOptions& schedule;
   GuidanceOptions& guidance;
 };

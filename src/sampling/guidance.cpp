@@ -71,7 +71,7 @@ const std::vector<Guidance>& guidances() {
        "a high scale with the range of values of a low one",
        two_branches,
        thresholding_combine},
-      {"image", {"img_cfg", "three_way"}, "prompt and picture with a scale each", image_branches, image_combine},
+      {"image", {"img_cfg", "three_way"}, "prompt and picture with a scale each", image_branches, image_combine, true},
   };
   return rows;
 }
@@ -146,14 +146,13 @@ std::vector<Branch> guidance_branches(const Guidance& guidance, const GuidanceOp
   return branches;
 }
 
-bool needs_negative(const Guidance& guidance, const GuidanceOptions& options) {
-  const auto negative = [&](double sigma) {
+bool takes_branch(const Guidance& guidance, const GuidanceOptions& options, Branch branch) {
+  const auto takes = [&](double sigma) {
     const std::vector<Branch> branches = guidance_branches(guidance, options, sigma);
-    return std::any_of(branches.begin(), branches.end(),
-                       [](Branch b) { return b != Branch::kCond && b != Branch::kSkipLayers; });
+    return std::find(branches.begin(), branches.end(), branch) != branches.end();
   };
-  if (options.sigmas.size() < 2) return negative(1);
-  return std::any_of(options.sigmas.begin(), options.sigmas.end() - 1, negative);
+  if (options.sigmas.size() < 2) return takes(1);
+  return std::any_of(options.sigmas.begin(), options.sigmas.end() - 1, takes);
 }
 
 Latent guided_output(const Guidance& guidance, const GuidanceOptions& options, const GuidanceStep& step) {

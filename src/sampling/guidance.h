@@ -23,8 +23,7 @@ struct GuidanceOptions {
 
   std::vector<double> schedule = {};  ///< a scale for each step, in place of `scale` as far as it goes
   double start = 0, end = 1;          ///< guided are the steps from this share of them to that one; others have scale 1
-  std::vector<double> sigmas =
-      {};  ///< of the run: what tells the step. Needed by schedule, start, end and skip layers.
+  std::vector<double> sigmas = {};    ///< of the run: what tells the step, for schedule, start, end and skip layers
 
   double apg_eta = 1;                       ///< apg: what is kept of the part parallel to the prompt's estimate
   double apg_momentum = 0;                  ///< apg: of the direction before; negative in the paper
@@ -72,22 +71,20 @@ struct Guidance {
   std::vector<Branch> (*branches)(const GuidanceOptions& options, double scale);
   /// The network output to use.
   Latent (*combine)(const GuidanceOptions& options, const GuidanceStep& step);
+  bool needs_picture = false;  ///< it is for models that are given a picture beside the prompt
 };
 
 /// All guidances; the first is the default. cond, uncond, ... are the network's outputs:
 ///   cfg  uncond + scale * (cond - uncond) (Ho and Salimans 2022), then rescaled (Lin et al. 2023, section 3.4, on the
 ///        network's output as in diffusers). With scale 1 only the prompt is evaluated.
 ///   apg  adaptive projected guidance (Sadat et al. 2024): of cond - uncond, with momentum and no longer than a
-///   threshold,
-///        the part parallel to cond is weakened. On clean estimates, as in the paper.
+///        threshold, the part parallel to cond is weakened. On clean estimates, as in the paper.
 ///   perp_neg  perpendicular negative prompts (Armandpour et al. 2023, as in ComfyUI): away from the negative prompt
-///   only as far
-///        as that is no step back from the prompt; both are measured from the empty one.
+///        only as far as that is no step back from the prompt; both are measured from the empty one.
 ///   dynamic_thresholding  CFG whose values are brought back to the range that mimic_scale gives (Saharia et al. 2022,
-///   section
-///        2.3, per channel and about its mean as in the web UIs' extension).
-///   image  uncond and a picture (Brooks et al. 2023): nopic + image_scale * (uncond - nopic) + scale * (cond -
-///   uncond).
+///        section 2.3, per channel and about its mean as in the web UIs' extension).
+///   image  uncond and a picture (Brooks et al. 2023):
+///        nopic + image_scale * (uncond - nopic) + scale * (cond - uncond).
 const std::vector<Guidance>& guidances();
 
 /// The guidance of that name or alias. Throws kUsage listing the known ones.
@@ -102,8 +99,8 @@ int guidance_step(const GuidanceOptions& options, double sigma);
 /// The CFG scale of an evaluation at `sigma`.
 double guidance_scale(const GuidanceOptions& options, double sigma);
 
-/// Whether any evaluation of the run needs the negative prompt (or the empty one, without a picture).
-bool needs_negative(const Guidance& guidance, const GuidanceOptions& options);
+/// Whether any evaluation of the run takes that branch.
+bool takes_branch(const Guidance& guidance, const GuidanceOptions& options, Branch branch);
 
 /// The branches that an evaluation at `sigma` takes: those of the guidance, and those that the options add.
 std::vector<Branch> guidance_branches(const Guidance& guidance, const GuidanceOptions& options, double sigma);

@@ -21,20 +21,20 @@ double standard_deviation(const Latent& x) {
 /// Luo et al. 2023, "Latent Consistency Models": to the clean estimate, then noise of the next sigma on it. The noise
 /// may be clipped, and its factor may change from the first to the last step (stable-diffusion.cpp, ComfyUI).
 Latent sample_lcm(const Denoise& denoise, Latent x, const SamplerContext& context) {
-  const double last = context.noise_scale_end.value_or(context.noise_scale_start);
+  const double last = context.options.noise_scale_end.value_or(context.options.noise_scale_start);
   for (int i = 0; i < context.steps(); ++i) {
     const double sigma = context.sigmas[i], next = context.sigmas[i + 1];
     Latent denoised = denoise(x, sigma).denoised;
     x = denoised;
     if (next > 0) {
       Latent noise = context.draw(x, sigma, next);
-      if (context.noise_clip_std > 0) {
-        const auto limit = static_cast<float>(context.noise_clip_std * standard_deviation(noise));
+      if (context.options.noise_clip_std > 0) {
+        const auto limit = static_cast<float>(context.options.noise_clip_std * standard_deviation(noise));
         for (float& value : noise.values) value = std::clamp(value, -limit, limit);
       }
       const double scale =
-          context.noise_scale_start + (last - context.noise_scale_start) * progress(i, context.steps());
-      x = weighted_sum(alpha_of(context, next), std::move(x), next * scale * context.s_noise, noise);
+          context.options.noise_scale_start + (last - context.options.noise_scale_start) * progress(i, context.steps());
+      x = weighted_sum(alpha_of(context, next), std::move(x), next * scale * context.options.s_noise, noise);
     }
     context.report(i, x, denoised);
   }
@@ -50,7 +50,7 @@ Latent sample_tcd(const Denoise& denoise, Latent x, const SamplerContext& contex
     const Latent denoised = denoise(x, sigma).denoised;
     if (next > 0) {
       constexpr double kRounding = 1e-6;  // a whole timestep stays whole through its sigma
-      const double eta = std::min(*context.eta, 1.0);
+      const double eta = std::min(*context.options.eta, 1.0);
       const double timestep = std::floor((1 - eta) * context.table->timestep(next) + kRounding);
       const double down = eta == 0 ? next : std::min(context.table->sigma(timestep), next);
       const double alpha = alpha_of(context, next), keep = alpha / alpha_of(context, down);

@@ -114,8 +114,8 @@ Latent sample_dpm_adaptive(const Denoise& denoise, Latent x, const SamplerContex
   constexpr double kAbsolute = 0.0078, kRelative = 0.05, kFirst = 0.05, kEnough = 0.81, kNone = 1e-8, kDone = 1e-5;
   constexpr int kMostTries = 10'000;
   const Range range = range_of(context);
-  const int order = std::clamp(context.order_or(3), 2, 3);
-  const double exponent = 1 / (*context.eta > 0 ? 1.5 : order);
+  const int order = std::clamp(context.options.order_or(3), 2, 3);
+  const double exponent = 1 / (*context.options.eta > 0 ? 1.5 : order);
   Latent before = x;
   double t = range.t_start, h = kFirst;
   int reported = 0;

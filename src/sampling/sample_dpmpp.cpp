@@ -56,11 +56,11 @@ struct SdeStep {
 
   SdeStep(const SamplerContext& context, double sigma, double next) {
     h = lambda_of(context, next) - lambda_of(context, sigma);
-    const double eta = *context.eta;
+    const double eta = *context.options.eta;
     decay = next / sigma * std::exp(-h * eta);
     alpha = alpha_of(context, next);
     h_eta = h * (eta + 1);
-    noise = next * std::sqrt(-std::expm1(-2 * h * eta)) * context.s_noise;
+    noise = next * std::sqrt(-std::expm1(-2 * h * eta)) * context.options.s_noise;
   }
   /// Of an estimate that does not change over the step.
   double weight() const { return -alpha * std::expm1(-h_eta); }

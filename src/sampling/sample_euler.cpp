@@ -69,7 +69,9 @@ Latent sample_gradient_estimation(const Denoise& denoise, Latent x, const Sample
     else if (i == 0)
       x = euler_step(x, denoised, sigma, next);
     else
-      x = sum_of({{1, x}, {context.gamma * (next - sigma), here}, {(1 - context.gamma) * (next - sigma), before}});
+      x = sum_of({{1, x},
+                  {context.options.gamma * (next - sigma), here},
+                  {(1 - context.options.gamma) * (next - sigma), before}});
     before = std::move(here);
     context.report(i, x, denoised);
   }

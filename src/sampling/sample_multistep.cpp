@@ -69,7 +69,7 @@ std::vector<double> times(double factor, std::vector<double> weights) {
 /// Linear multistep with the exact integrals of the polynomial through the slopes in sigma (k-diffusion), order 4. As
 /// there, a step to 0 is none other.
 Latent sample_lms(const Denoise& denoise, Latent x, const SamplerContext& context) {
-  const int order = context.order_or(kHighestOrder);
+  const int order = context.options.order_or(kHighestOrder);
   History slopes(order);
   for (int i = 0; i < context.steps(); ++i) {
     const double sigma = context.sigmas[i], next = context.sigmas[i + 1];
@@ -88,7 +88,7 @@ Latent sample_lms(const Denoise& denoise, Latent x, const SamplerContext& contex
 /// Zhang and Chen 2022, improved pseudo numerical method: Adams and Bashforth's weights as if steps were equal,
 /// order 4.
 Latent sample_ipndm(const Denoise& denoise, Latent x, const SamplerContext& context) {
-  return multistep(denoise, std::move(x), context, context.order_or(kHighestOrder), [&](int i, int order) {
+  return multistep(denoise, std::move(x), context, context.options.order_or(kHighestOrder), [&](int i, int order) {
     return times(context.sigmas[i + 1] - context.sigmas[i], adams_bashforth(order));
   });
 }
@@ -115,7 +115,7 @@ Latent sample_ipndm_v(const Denoise& denoise, Latent x, const SamplerContext& co
     w.push_back(-turn * s * r);
     return times(h, w);
   };
-  return multistep(denoise, std::move(x), context, context.order_or(kHighestOrder), weights);
+  return multistep(denoise, std::move(x), context, context.options.order_or(kHighestOrder), weights);
 }
 
 /// Zhang and Chen 2022, DEIS with polynomials in time (tAB), order 3: the time is that of a variance-preserving
@@ -140,13 +140,13 @@ Latent sample_deis(const Denoise& denoise, Latent x, const SamplerContext& conte
     }
     return w;
   };
-  return multistep(denoise, std::move(x), context, context.order_or(3), weights);
+  return multistep(denoise, std::move(x), context, context.options.order_or(3), weights);
 }
 
 /// Liu et al. 2022, PNDM without its Runge-Kutta start: Adams and Bashforth's weights, and in the first step the mean
 /// of the slopes at both ends (diffusers' skip_prk_steps, CompVis's PLMS). A step to 0 goes to the estimate.
 Latent sample_plms(const Denoise& denoise, Latent x, const SamplerContext& context) {
-  History slopes(context.order_or(kHighestOrder));
+  History slopes(context.options.order_or(kHighestOrder));
   for (int i = 0; i < context.steps(); ++i) {
     const double sigma = context.sigmas[i], next = context.sigmas[i + 1], h = next - sigma;
     const Latent denoised = denoise(x, sigma).denoised;

@@ -109,7 +109,7 @@ Latent sample_er_sde(const Denoise& denoise, Latent x, const SamplerContext& con
       change_before = std::move(change);
     }
     const double variance = to * to - from * from * r * r;
-    const double noise = alpha * *context.eta * context.s_noise * std::sqrt(std::max(variance, 0.0));
+    const double noise = alpha * *context.options.eta * context.options.s_noise * std::sqrt(std::max(variance, 0.0));
     if (noise > 0) x = weighted_sum(1, x, noise, context.draw(x, sigma, next));
     context.report(i, x, denoised);
     before = std::move(denoised);

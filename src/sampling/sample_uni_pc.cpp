@@ -84,7 +84,7 @@ class UniPcStep {
 /// Zhao et al. 2023, "UniPC", with estimates of the picture; a step predicts, and before the next one the new estimate
 /// corrects it. Order 3, lower in the first and last steps (diffusers, lower_order_final).
 Latent sample_uni_pc(const Denoise& denoise, Latent x, const SamplerContext& context, Bh variant) {
-  const int highest = std::min(context.order_or(3), 3);
+  const int highest = std::min(context.options.order_or(3), 3);
   const std::vector<double> sigmas = sigmas_with_finite_lambda(context);
   History estimates(highest + 1);
   std::vector<double> lambdas;  // of the estimates, newest first

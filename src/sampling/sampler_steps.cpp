@@ -14,7 +14,7 @@ Latent slope(const Latent& x, const Latent& denoised, double sigma) {
 }
 
 AncestralStep ancestral_step(const SamplerContext& context, double sigma, double next) {
-  const double eta = *context.eta;
+  const double eta = *context.options.eta;
   if (eta == 0 || next == 0) return {next, 1, 0};
   if (!context.flow) {
     const double variance = next * next * (sigma * sigma - next * next) / (sigma * sigma);
@@ -27,8 +27,8 @@ AncestralStep ancestral_step(const SamplerContext& context, double sigma, double
 }
 
 Latent renoised(const SamplerContext& context, const AncestralStep& step, Latent x, double sigma, double next) {
-  if (step.up == 0 || context.s_noise == 0) return scaled(step.keep, std::move(x));
-  return weighted_sum(step.keep, x, step.up * context.s_noise, context.draw(x, sigma, next));
+  if (step.up == 0 || context.options.s_noise == 0) return scaled(step.keep, std::move(x));
+  return weighted_sum(step.keep, x, step.up * context.options.s_noise, context.draw(x, sigma, next));
 }
 
 double alpha_of(const SamplerContext& context, double sigma) {

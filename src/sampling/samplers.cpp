@@ -16,20 +16,20 @@ void check_context(const SamplerContext& context) {
   const auto not_negative = [](std::string_view name, double value) {
     if (!std::isfinite(value) || value < 0) fail(ErrorCode::kUsage, "{} must be 0 or more; it is {}", name, value);
   };
-  not_negative("eta", context.eta.value_or(0));
-  not_negative("s_noise", context.s_noise);
-  not_negative("s_churn", context.s_churn);
-  not_negative("s_tmin", context.s_tmin);
-  not_negative("s_tmax", context.s_tmax);
-  not_negative("gamma", context.gamma);
-  not_negative("noise_clip_std", context.noise_clip_std);
-  not_negative("noise_scale_start", context.noise_scale_start);
-  not_negative("noise_scale_end", context.noise_scale_end.value_or(0));
-  if (context.order < 0 || context.order > 4)
-    fail(ErrorCode::kUsage, "order must be from 1 to 4, or 0 for the sampler's own; it is {}", context.order);
+  not_negative("eta", context.options.eta.value_or(0));
+  not_negative("s_noise", context.options.s_noise);
+  not_negative("s_churn", context.options.s_churn);
+  not_negative("s_tmin", context.options.s_tmin);
+  not_negative("s_tmax", context.options.s_tmax);
+  not_negative("gamma", context.options.gamma);
+  not_negative("noise_clip_std", context.options.noise_clip_std);
+  not_negative("noise_scale_start", context.options.noise_scale_start);
+  not_negative("noise_scale_end", context.options.noise_scale_end.value_or(0));
+  if (context.options.order < 0 || context.options.order > 4)
+    fail(ErrorCode::kUsage, "order must be from 1 to 4, or 0 for the sampler's own; it is {}", context.options.order);
   if (context.flow && context.sigmas.front() > 1)
     fail(ErrorCode::kUsage, "sigmas of a flow model are 1 at most; the first is {}", context.sigmas.front());
-  if (context.flow && context.s_churn > 0)
+  if (context.flow && context.options.s_churn > 0)
     fail(ErrorCode::kUsage, "s_churn is not for flow models, and this is one; leave it out");
 }
 
@@ -155,7 +155,7 @@ Latent sample(const Sampler& sampler, const Denoise& denoise, Latent x, const Sa
   if (sigmas.size() < 2) return x;
   SamplerContext context = given;
   context.sigmas = sigmas;
-  context.eta = given.eta.value_or(sampler.eta);
+  context.options.eta = given.options.eta.value_or(sampler.eta);
   std::optional<BrownianTree> tree;
   if (sampler.brownian)
     context.tree =

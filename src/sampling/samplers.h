@@ -29,9 +29,8 @@ using OnStep = std::function<void(int step, int steps, const Latent& x, const La
 
 class BrownianTree;
 
-struct SamplerContext {
-  std::span<const double> sigmas;  ///< falling; one step between each and the next
-  Noise& noise;                    ///< for samplers that add noise
+/// What a user may set of samplers; each names those it is for.
+struct SamplerOptions {
   /// How much noise a step adds: 0 none, 1 as much as the ancestral sampler would. Absent: the sampler's own. Flow
   /// forms know no more than 1.
   std::optional<double> eta = {};
@@ -44,6 +43,14 @@ struct SamplerContext {
   double noise_clip_std = 0;     ///< lcm: noise beyond so many deviations is cut off; 0: none is
   double noise_scale_start = 1;  ///< lcm: multiplies the noise of the first step
   std::optional<double> noise_scale_end = {};  ///< lcm: and of the last; absent: the same
+
+  int order_or(int own) const { return order > 0 ? order : own; }
+};
+
+struct SamplerContext {
+  std::span<const double> sigmas;  ///< falling; one step between each and the next
+  Noise& noise;                    ///< for samplers that add noise
+  SamplerOptions options = {};
   bool flow = false;                  ///< latents are (1 - sigma) image + sigma noise, rather than image + sigma noise
   const SigmaTable* table = nullptr;  ///< what the model was trained on; tcd needs it
   uint64_t seed = 0;                  ///< of Brownian trees
@@ -56,7 +63,6 @@ struct SamplerContext {
   }
   /// Unit noise for a step between two sigmas.
   Latent draw(const Latent& like, double from, double to) const;
-  int order_or(int own) const { return order > 0 ? order : own; }
 };
 
 /// A way from noise to a picture: one row of a table.

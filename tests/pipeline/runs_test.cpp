@@ -5,6 +5,7 @@
 #include "io/safetensors_writer.h"
 #include "pipeline/model_files.h"
 #include "pipeline/stages.h"
+#include "sampling/flow_shift.h"
 #include "support/golden.h"
 #include "temp_folder.h"
 
@@ -204,6 +205,43 @@ TEST_F(Run, Flux1IsToldItsGuidance) {
   EXPECT_EQ(engine->generate(r, ignore, {}).pictures[0].pixels, by_default);
   r.guidance = 1;
   EXPECT_NE(engine->generate(r, ignore, {}).pictures[0].pixels, by_default);
+}
+
+TEST_F(Run, TheShiftOfAFlowCanBeGiven) {
+  const auto engine = make_engine({});
+  for (const char* name : {"tiny_flux1", "tiny_sd3"}) {
+    const Golden golden(name);
+    Request r = flow_request(request(golden, golden.file->path()));
+    r.clip_g = data("golden/tiny_sdxl.safetensors");
+    r.t5xxl = data("golden/tiny_flux1.safetensors");
+    r.precision = "f32";
+    const auto by_default = engine->generate(r, ignore, {}).pictures[0].pixels;
+    // What the models take by themselves: mu of 20 tokens, and the shift 3.
+    r.flow_shift = name == std::string("tiny_sd3") ? 3 : mu_for_tokens(*r.width / 16 * (*r.height / 16));
+    EXPECT_EQ(engine->generate(r, ignore, {}).pictures[0].pixels, by_default) << name;
+    r.flow_shift = 2;
+    EXPECT_NE(engine->generate(r, ignore, {}).pictures[0].pixels, by_default) << name;
+  }
+}
+
+TEST_F(Run, WhatHasNoEffectIsSaid) {
+  Request r = request(Golden("tiny_sd1"), data("golden/tiny_sd1.safetensors"));
+  r.steps = 1;
+  std::vector<std::string> said;
+  const EventSink sink = [&](const Event& e) {
+    if (e.text.find("has no effect") != std::string::npos) said.push_back(e.text.substr(0, e.text.find(' ')));
+  };
+  const auto engine = make_engine({});
+  r.eta = 0.5;
+  r.sampling_method = "euler_a";
+  (void)engine->generate(r, sink, {});
+  EXPECT_THAT(said, ::testing::IsEmpty());
+  r.sampling_method = "euler";
+  r.strength = 0.5;
+  r.flow_shift = 3;
+  r.guidance = 2;
+  (void)engine->generate(r, sink, {});
+  EXPECT_THAT(said, ::testing::ElementsAre("strength", "eta", "flow_shift", "guidance"));
 }
 
 TEST_F(Run, StableDiffusion3) {

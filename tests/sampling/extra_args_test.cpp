@@ -10,14 +10,8 @@
 namespace gesso {
 namespace {
 
-class NoNoise final : public Noise {
- public:
-  void fill(std::span<float>) override {}
-};
-
 struct Everything {
-  NoNoise noise;
-  SamplerContext sampler{.sigmas = {}, .noise = noise};
+  SamplerOptions sampler;
   ScheduleOptions schedule;
   GuidanceOptions guidance;
   void apply(std::string_view text, const char* sampler_name = "euler", const char* schedule_name = "karras",

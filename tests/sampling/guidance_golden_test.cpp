@@ -88,12 +88,13 @@ TEST(GuidanceBranches, FollowTheStep) {
   EXPECT_EQ(guidance_scale(interval, 3), 7);  // between two sigmas: of the step that began above
   EXPECT_EQ(guidance_scale(interval, 0.5), 1);
   EXPECT_EQ(guidance_branches(cfg, interval, 8), Branches{Branch::kCond});
-  EXPECT_TRUE(needs_negative(cfg, interval));
+  EXPECT_TRUE(takes_branch(cfg, interval, Branch::kUncond));
+  EXPECT_FALSE(takes_branch(cfg, interval, Branch::kEmpty));
   const GuidanceOptions schedule{.scale = 5, .schedule = {7, 1}, .sigmas = {8, 4, 2, 0}};
   EXPECT_EQ(guidance_scale(schedule, 8), 7);
   EXPECT_EQ(guidance_scale(schedule, 4), 1);
   EXPECT_EQ(guidance_scale(schedule, 2), 5);
-  EXPECT_FALSE(needs_negative(cfg, {.scale = 7, .schedule = {1, 1}, .sigmas = {8, 4, 0}}));
+  EXPECT_FALSE(takes_branch(cfg, {.scale = 7, .schedule = {1, 1}, .sigmas = {8, 4, 0}}, Branch::kUncond));
 }
 
 TEST(GuidanceBranches, SkipLayersWorkInTheirSteps) {

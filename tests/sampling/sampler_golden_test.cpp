@@ -63,7 +63,7 @@ TEST(SamplerGoldens, EveryRunEqualsItsReferenceStepByStep) {
     Latent start{4, 2, 2, golden.at("x")};
     for (float& value : start.values) value *= static_cast<float>(sigmas[0]);
     std::vector<float> got;
-    SamplerContext context{.sigmas = sigmas, .noise = noise, .eta = c->eta, .flow = c->schedule == "flow"};
+    SamplerContext context{.sigmas = sigmas, .noise = noise, .options = {.eta = c->eta}, .flow = c->schedule == "flow"};
     context.table = &stable_diffusion_table();
     context.seed = 7;
     const bool whole_run = want.size() == start.size() * (sigmas.size() - 1);

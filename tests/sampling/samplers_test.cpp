@@ -47,7 +47,7 @@ TEST(Samplers, EqualKDiffusionWithAModelOfTimesteps) {
     const std::vector<double> sigmas = find_schedule(want.schedule).sigmas(stable_diffusion_table(), want.steps);
     const auto noise = find_noise_source("cpu").make(3);
     const Latent x = start(*noise, sigmas[0]);
-    const SamplerContext context{.sigmas = sigmas, .noise = *noise, .eta = 0.8, .s_noise = 1.05};
+    const SamplerContext context{.sigmas = sigmas, .noise = *noise, .options = {.eta = 0.8, .s_noise = 1.05}};
     const Latent result = sample(*find_sampler(want.sampler).sampler, formula_denoiser(want.prediction), x, context);
     expect_close(result.values, want.latent, 1e-5,
                  fmt::format("{} {} {} {}", want.prediction, want.schedule, want.steps, want.sampler));
@@ -88,7 +88,7 @@ TEST(Samplers, DrawNoiseOnlyWhereTheTableSaysSo) {
     if (!sampler.takes_eta) continue;
     noise.calls = 0;
     sample(sampler, two_values, {1, 1, 1, {3}},
-           {.sigmas = sigmas, .noise = noise, .eta = 0, .table = &stable_diffusion_table()});
+           {.sigmas = sigmas, .noise = noise, .options = {.eta = 0}, .table = &stable_diffusion_table()});
     EXPECT_EQ(noise.calls, 0) << sampler.name;
   }
 }
@@ -98,7 +98,7 @@ TEST(Samplers, ChurnAddsNoiseBeforeTheStepsItNames) {
   for (const char* name : {"euler", "heun", "dpm2"}) {
     CountingNoise noise;
     sample(*find_sampler(name).sampler, two_values, {1, 1, 1, {3}},
-           {.sigmas = sigmas, .noise = noise, .s_churn = 1, .s_tmin = 1.5, .s_tmax = 5});
+           {.sigmas = sigmas, .noise = noise, .options = {.s_churn = 1, .s_tmin = 1.5, .s_tmax = 5}});
     EXPECT_EQ(noise.calls, 2) << name;
   }
 }
@@ -120,7 +120,7 @@ TEST(Samplers, AncestralWithoutEtaIsEuler) {
   const std::vector<double> sigmas = find_schedule("karras").sigmas(stable_diffusion_table(), 6);
   CountingNoise noise;
   const Latent x{1, 1, 2, {8, -20}};
-  const SamplerContext context{.sigmas = sigmas, .noise = noise, .eta = 0.0};
+  const SamplerContext context{.sigmas = sigmas, .noise = noise, .options = {.eta = 0.0}};
   EXPECT_EQ(sample(*find_sampler("euler_a").sampler, two_values, x, context).values,
             sample(*find_sampler("euler").sampler, two_values, x, context).values);
 }
@@ -175,10 +175,12 @@ TEST(Samplers, RefuseContextsOutOfRange) {
                  [&] { run({.sigmas = rising, .noise = noise, .table = &stable_diffusion_table()}); });
     expect_error(ErrorCode::kUsage, "at least one sigma",
                  [&] { run({.sigmas = {}, .noise = noise, .table = &stable_diffusion_table()}); });
-    expect_error(ErrorCode::kUsage, "eta", [&] { run({.sigmas = good, .noise = noise, .eta = kNan}); });
-    expect_error(ErrorCode::kUsage, "s_noise", [&] { run({.sigmas = good, .noise = noise, .s_noise = -1}); });
-    expect_error(ErrorCode::kUsage, "s_churn", [&] { run({.sigmas = good, .noise = noise, .s_churn = kNan}); });
-    expect_error(ErrorCode::kUsage, "order", [&] { run({.sigmas = good, .noise = noise, .order = 5}); });
+    expect_error(ErrorCode::kUsage, "eta", [&] { run({.sigmas = good, .noise = noise, .options = {.eta = kNan}}); });
+    expect_error(ErrorCode::kUsage, "s_noise",
+                 [&] { run({.sigmas = good, .noise = noise, .options = {.s_noise = -1}}); });
+    expect_error(ErrorCode::kUsage, "s_churn",
+                 [&] { run({.sigmas = good, .noise = noise, .options = {.s_churn = kNan}}); });
+    expect_error(ErrorCode::kUsage, "order", [&] { run({.sigmas = good, .noise = noise, .options = {.order = 5}}); });
     const std::vector<double> above_one = {2, 0};
     expect_error(ErrorCode::kUsage, "1 at most", [&] { run({.sigmas = above_one, .noise = noise, .flow = true}); });
   }
