@@ -35,6 +35,20 @@ int64_t integer_or(const Json& fields, const char* name, int64_t otherwise) {
   return field != fields.end() && field->is_number() ? field->get<int64_t>() : otherwise;
 }
 
+/// Steps that sigmas given one by one stand for; the library has checked that they are numbers.
+int64_t steps_of(const Json& fields) {
+  const auto field = fields.find("sigmas");
+  if (field == fields.end() || !field->is_string()) return 0;
+  const std::string sigmas = field->get<std::string>();
+  constexpr const char* kNumber = "0123456789.eE+-";
+  int64_t numbers = 0;
+  for (size_t at = sigmas.find_first_of(kNumber); at != sigmas.npos; at = sigmas.find_first_of(kNumber, at)) {
+    ++numbers;
+    at = std::min(sigmas.find_first_not_of(kNumber, at), sigmas.size());
+  }
+  return numbers - 1;
+}
+
 void check_limits(const Json& fields, const RequestLimits& limits) {
   const int64_t width = integer_or(fields, "width", 0), height = integer_or(fields, "height", 0);
   // one side alone: the model decides the other; it counts as large as the one given
@@ -45,6 +59,8 @@ void check_limits(const Json& fields, const RequestLimits& limits) {
         fmt::format("{}x{} is more than the {} pixels that this server paints", width, height, limits.pixels));
   if (const int64_t steps = integer_or(fields, "steps", 0); steps > limits.steps)
     throw bad_field("steps", fmt::format("wanted at most {} on this server, found {}", limits.steps, steps));
+  if (const int64_t steps = steps_of(fields); steps > limits.steps)
+    throw bad_field("sigmas", fmt::format("wanted at most {} steps on this server, found {}", limits.steps, steps));
   if (const int64_t batch = integer_or(fields, "batch_count", 1); batch > limits.batch)
     throw bad_field("batch_count", fmt::format("wanted at most {} on this server, found {}", limits.batch, batch));
 }

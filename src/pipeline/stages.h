@@ -27,11 +27,6 @@ struct TextStates {
   bool guided = false;  ///< whether `uncond` is needed
 };
 
-// Each stage checks that its result is finite. Where bf16 fails, it says so and computes again in f32; where f32 fails
-// too, it throws kNumeric naming itself. Nothing unfinished is returned.
-
-/// "text": the prompts through the text encoders.
-TextStates encode_text(const Work& work);
 /// A picture to paint over, as the denoiser works with it.
 struct StartingPoint {
   Latent picture = {};           ///< empty: there is none
@@ -39,6 +34,11 @@ struct StartingPoint {
   Latent extra = {};             ///< the channels that extra_input() asks for; empty when none
 };
 
+// Each stage checks that its result is finite. Where bf16 fails, it says so and computes again in f32; where f32 fails
+// too, it throws kNumeric naming itself. Nothing unfinished is returned.
+
+/// "text": the prompts through the text encoders.
+TextStates encode_text(const Work& work);
 /// "encode": the canvas, if there is one, through the autoencoder; and what the network wants to see besides.
 StartingPoint encode_canvas(const Work& work, const Canvas* canvas);
 /// "denoise": noise of `seed` to a latent. Over a picture, the last strength * steps steps of the schedule run (see
