@@ -17,8 +17,5 @@ if(GESSO_TESTS)
   find_package(GTest REQUIRED CONFIG)
   pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 endif()
-if(GESSO_BENCH)
-  find_package(benchmark REQUIRED CONFIG)
-endif()
 # The OpenMP runtime that oneDNN was built with: our loops join the same team of threads (see src/base/threads.h).
 find_library(GESSO_GOMP NAMES gomp libgomp.so.1 PATHS /usr/lib/gcc/${CMAKE_LIBRARY_ARCHITECTURE}/12 REQUIRED)

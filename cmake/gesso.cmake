@@ -40,6 +40,10 @@ function(gesso_test name)
   target_include_directories(test_${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(test_${target} PRIVATE GESSO_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
                                                     GESSO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # Tests are compiled more often than run: without optimisation, and a folder at once, so that the headers of the test
+  # framework are read once. Helpers of one folder therefore need names of their own.
+  target_compile_options(test_${target} PRIVATE -O0)
+  set_target_properties(test_${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   target_link_libraries(test_${target} PRIVATE ${arg_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${target} COMMAND test_${target})
 endfunction()

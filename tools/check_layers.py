@@ -23,6 +23,7 @@ ROWS = [
     ["sampling", "text", "vae", "adapters", "upscale"],
     ["models"],
     ["pipeline"],
+    ["benchmark"],
     ["capi"],
 ]
 LEVEL = {layer: level for level, row in enumerate(ROWS) for layer in row}
@@ -35,6 +36,7 @@ FAMILIES = re.compile(
 # Files that must name families, and why.
 FAMILY_EXEMPT = {
     "apps/cli/compatibility.cpp": "lists the option names of other programs",
+    "src/benchmark/benchmarks.cpp": "measures the networks that people run, under their names",
     "src/sampling/extra_args.cpp": "schedules have the names that other programs gave them",
     "src/sampling/schedule.cpp": "schedules have the names that other programs gave them",
     "src/sampling/schedule.h": "schedules have the names that other programs gave them",

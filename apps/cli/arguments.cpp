@@ -17,8 +17,6 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 bool has_type(const Json& property, const char* type) {
   const Json& types = property["type"];
   return types == type || (types.is_array() && std::ranges::find(types, Json(type)) != types.end());
@@ -42,7 +40,7 @@ Json to_json(const std::string& option, const std::string& text, const Json& pro
   }
   Json value = text;
   try {
-    static_cast<void>(value.dump());
+    static_cast<void>(to_text(value));
   } catch (const Json::exception&) {
     throw usage(option + ": the value is not valid UTF-8 text");
   }
@@ -113,6 +111,7 @@ class Parser {
     optional_value("--prompt-file", [this](const std::string& path) { read_text("prompt", "--prompt-file", path); });
     optional_value("--negative-prompt-file",
                    [this](const std::string& path) { read_text("negative_prompt", "--negative-prompt-file", path); });
+    optional_value("--profile", [this](const std::string& text) { out_.profile = text; });
     app_.add_flag("--dry-run", out_.dry_run);
     app_.add_flag("-v,--verbose", out_.verbose);
     app_.add_flag("-h,--help", out_.help);

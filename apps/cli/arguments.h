@@ -1,18 +1,20 @@
 #pragma once
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "json.h"
 
 namespace cli {
 
 /// What `gesso generate` was asked to do.
 struct GenerateArguments {
-  nlohmann::ordered_json fields = nlohmann::ordered_json::object();  ///< request fields that were given
+  Json fields = Json::object();  ///< request fields that were given
   std::optional<std::string> output;
   std::optional<int> output_begin;
   std::optional<std::string> from_image;
   int quality = 0;
+  std::optional<std::string> profile;
   bool dry_run = false;
   bool verbose = false;
   bool help = false;
@@ -23,6 +25,6 @@ struct GenerateArguments {
 /// Reads the options of `generate`: those that the schema names, the program's own, and those of other programs. Values
 /// are passed on as they are; the library checks them. Throws Failure with what is wrong: an unknown option and the
 /// nearest known one, a missing value, a feature that does not exist yet, text that is not UTF-8.
-GenerateArguments parse_generate(const std::vector<std::string>& arguments, const nlohmann::ordered_json& schema);
+GenerateArguments parse_generate(const std::vector<std::string>& arguments, const Json& schema);
 
 }  // namespace cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "arguments.h"
 #include "help.h"
@@ -15,14 +16,12 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// The picture's recipe, if one is named, with the given fields in place of its own; and the demo model if no model.
 Json build_request(const GenerateArguments& arguments, const Json& schema) {
   Json request = Json::object();
   if (arguments.from_image) {
     gesso_error error = {};
-    request = Json::parse(take(gesso_read_picture_request(arguments.from_image->c_str(), &error), error));
+    request = parse_json(take(gesso_read_picture_request(arguments.from_image->c_str(), &error), error));
     locate_recipe_files(request, arguments.fields, schema, *arguments.from_image);
   }
   request.update(arguments.fields);
@@ -45,7 +44,7 @@ void on_event(const gesso_event* event, void* user) {
 
 int dry_run(gesso_engine* engine, const std::string& request) {
   gesso_error error = {};
-  const Json plan = Json::parse(take(gesso_plan(engine, request.c_str(), &error), error));
+  const Json plan = parse_json(take(gesso_plan(engine, request.c_str(), &error), error));
   std::string text = plan["text"];
   if (!text.ends_with('\n')) text += '\n';
   std::fputs(text.c_str(), stdout);
@@ -57,11 +56,12 @@ void save(const gesso_result* result, const GenerateArguments& arguments) {
   const std::string names = take(gesso_save_pictures(result, output_name(arguments.output).c_str(),
                                                      arguments.output_begin.value_or(-1), arguments.quality, &error),
                                  error);
-  for (const Json& name : Json::parse(names)) std::puts(name.get_ref<const std::string&>().c_str());
+  for (const Json& name : parse_json(names)) std::puts(name.get_ref<const std::string&>().c_str());
 }
 
 int paint(gesso_engine* engine, Interrupt& interrupt, const std::string& request, const GenerateArguments& arguments) {
-  Progress progress(arguments.verbose);
+  const char* profile = std::getenv("GESSO_PROFILE");
+  Progress progress(arguments.verbose || arguments.profile || (profile && *profile));
   Listener listener{progress, interrupt, engine};
   gesso_result* raw = nullptr;
   gesso_error error = {};
@@ -80,7 +80,7 @@ int paint(gesso_engine* engine, Interrupt& interrupt, const std::string& request
 }  // namespace
 
 int generate(const std::vector<std::string>& command_line) {
-  const Json schema = Json::parse(gesso_schema());
+  const Json schema = parse_json(gesso_schema());
   const GenerateArguments arguments = parse_generate(command_line, schema);
   if (arguments.help || arguments.help_all) {
     std::fputs((arguments.help_all ? full_help(schema) : short_help(schema)).c_str(), stdout);
@@ -88,11 +88,12 @@ int generate(const std::vector<std::string>& command_line) {
   }
   if (arguments.verbose)
     for (const std::string& note : arguments.notes) std::fputs((note + "\n").c_str(), stderr);
-  const std::string request = build_request(arguments, schema).dump();
+  const std::string request = to_text(build_request(arguments, schema));
   if (!arguments.dry_run) check_output(output_name(arguments.output));
 
   Interrupt interrupt;
-  const EnginePointer engine = open_engine();
+  const std::string config = to_text({{"profile", arguments.profile.value_or("")}});
+  const EnginePointer engine = open_engine(config.c_str());
   if (arguments.dry_run) return dry_run(engine.get(), request);
   struct Watch {
     Interrupt& interrupt;

@@ -10,8 +10,6 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// "  -W, --width PX           width in pixels", the text wrapped at 100 columns.
 std::string row(const std::string& names, const std::string& text) {
   constexpr size_t kColumn = 32, kWidth = 100;
@@ -42,7 +40,7 @@ std::string field_names(const Json& cli) {
 }
 
 std::string shown(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? value.get<std::string>() : to_text(value);
 }
 
 /// What a value may be, and what it is when not given.
@@ -72,6 +70,7 @@ std::string description(const Json& property) {
 constexpr const char* kCommands =
     "  gesso inspect FILE...         what files are, and the command that runs them\n"
     "  gesso serve [options]         pictures over HTTP; gesso serve --help lists its options\n"
+    "  gesso bench [NAME...]         what this machine can do, and how near to it Gesso comes\n"
     "  gesso schema                  the JSON schema of a request\n"
     "  gesso version\n";
 
@@ -126,6 +125,8 @@ std::string full_help(const Json& schema) {
   out += row("    --quality N", "of .jpg and .webp, 1 to 100 (100: lossless .webp)");
   out += row("    --from-image FILE", "repeat a picture that Gesso painted; other options change its request");
   out += row("    --dry-run", "show the plan, time and memory, and paint nothing");
+  out += row("    --profile FILE",
+             "write the time of every operation as a trace for ui.perfetto.dev, and show where it went");
   out += row("-v, --verbose", "show messages");
   out += row("-h, --help", "the options people use");
   out += row("    --help-all", "this text");
@@ -133,6 +134,7 @@ std::string full_help(const Json& schema) {
   out += "\nNot supported yet\n" + compatible_rows(CompatibleOption::Kind::kMissing);
   out += "\nEnvironment\n" + row("GESSO_DEMO_MODEL", "the model without -m") +
          row("GESSO_MODELS", "folders, separated by colons, in which --from-image looks for models") +
+         row("GESSO_PROFILE", "1: show where the time went") +
          row("GESSO_ISA", "highest instruction set to use, such as avx2");
   return out;
 }

@@ -1,8 +1,8 @@
 #include "inspect.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "json.h"
 #include "library.h"
 
 namespace cli {
@@ -26,11 +26,10 @@ int inspect(const std::vector<std::string>& arguments) {
 
   const EnginePointer engine = open_engine();
   gesso_error error = {};
-  auto found =
-      nlohmann::ordered_json::parse(take(gesso_inspect(engine.get(), paths.data(), paths.size(), &error), error));
+  auto found = parse_json(take(gesso_inspect(engine.get(), paths.data(), paths.size(), &error), error));
   std::string text = found["text"];
   found.erase("text");
-  if (json) text = found.dump(2);
+  if (json) text = to_text(found, 2);
   if (!text.ends_with('\n')) text += '\n';
   std::fputs(text.c_str(), stdout);
   return 0;

@@ -43,9 +43,10 @@ inline std::string take(char* text, const gesso_error& error) {
   return std::unique_ptr<char, Deleter>(text).get();
 }
 
-inline EnginePointer open_engine() {
+/// `config_json` as gesso_open() takes it, or null.
+inline EnginePointer open_engine(const char* config_json = nullptr) {
   gesso_error error = {};
-  EnginePointer engine(gesso_open(nullptr, &error));
+  EnginePointer engine(gesso_open(config_json, &error));
   if (!engine) throw Failure(error);
   return engine;
 }

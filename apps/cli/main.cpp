@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "bench.h"
 #include "generate.h"
 #include "help.h"
 #include "inspect.h"
+#include "json.h"
 #include "library.h"
 #include "serve.h"
 
@@ -18,7 +20,7 @@ namespace {
 using cli::Failure;
 
 std::string help_text(bool all) {
-  const auto schema = nlohmann::ordered_json::parse(gesso_schema());
+  const auto schema = cli::parse_json(gesso_schema());
   return all ? cli::full_help(schema) : cli::short_help(schema);
 }
 
@@ -39,10 +41,11 @@ int run(std::vector<std::string> arguments) {
   if (command == "version") return print(fmt::format("gesso {}\n", gesso_version()));
   if (command == "help") return print(help_text(std::ranges::find(arguments, "all") != arguments.end()));
   if (command == "serve") return cli::serve(arguments);
-  for (const char* later : {"bench", "convert", "upscale"})
+  if (command == "bench") return cli::bench(arguments);
+  for (const char* later : {"convert", "upscale"})
     if (command == later) throw cli::usage(fmt::format("{}: not supported yet", command));
   throw cli::usage(
-      fmt::format("unknown command '{}'; known: generate, serve, inspect, schema, version, help", command));
+      fmt::format("unknown command '{}'; known: generate, serve, inspect, bench, schema, version, help", command));
 }
 
 }  // namespace

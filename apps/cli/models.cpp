@@ -13,8 +13,6 @@ namespace cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
   if (!value || !*value) return std::nullopt;

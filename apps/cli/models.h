@@ -1,8 +1,9 @@
 #pragma once
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+
+#include "json.h"
 
 namespace cli {
 
@@ -17,7 +18,6 @@ std::optional<std::filesystem::path> find_demo_model();
 /// current folder, beside the picture, in the folders of $GESSO_MODELS (separated by colons), and as the demo model.
 /// Fields for which `given` has a value are left alone. Throws Failure naming the file and the option when one is not
 /// found.
-void locate_recipe_files(nlohmann::ordered_json& recipe, const nlohmann::ordered_json& given,
-                         const nlohmann::ordered_json& schema, const std::filesystem::path& picture);
+void locate_recipe_files(Json& recipe, const Json& given, const Json& schema, const std::filesystem::path& picture);
 
 }  // namespace cli

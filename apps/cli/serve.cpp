@@ -71,7 +71,7 @@ void declare(CLI::App& app, server::Options& options, Words& words) {
   seconds("--body-time", words.body_seconds, "seconds in which a request's body must arrive");
   seconds("--idle-time", words.idle_seconds, "seconds that a connection may stay unused");
   seconds("--write-time", words.write_seconds, "seconds in which a client must take each part of its answer");
-  whole("-t,--threads", options.threads, 0, 4096, "threads; 0 takes every physical core");
+  whole("-t,--threads", options.threads, 0, 1000000, "threads; 0 takes every physical core");
   app.add_option("--memory", options.memory, "memory the work may take, such as 8GiB; 0 takes what is free")
       ->capture_default_str();
 }

@@ -41,7 +41,7 @@ std::string job_json(const JobView& job) {
               {"created", job.created}, {"started", time(job.started)},  {"ended", time(job.ended)}};
   if (job.state == JobState::kQueued) out["position"] = job.position;
   out["progress"] = progress_of(job);
-  out["request"] = Json::parse(job.request, nullptr, false);
+  out["request"] = parse_json(job.request);
   out["format"] = job.format;
   if (job.state == JobState::kFailed || job.state == JobState::kCancelled)
     out["error"] = {{"code", job.error_code}, {"message", job.error}};
@@ -60,7 +60,7 @@ std::string job_json(const JobView& job) {
 }
 
 std::string public_request(const std::string& request, const std::vector<std::pair<std::string, std::string>>& names) {
-  Json out = Json::parse(request, nullptr, false);
+  Json out = parse_json(request);
   for (const auto& [field, name] : names)
     if (out.is_object() && out.contains(field)) out[field] = name;
   return dumped(out);

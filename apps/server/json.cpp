@@ -62,6 +62,10 @@ Json parse_object(std::string_view body) {
   return document;
 }
 
+Json parse_json(std::string_view text) {
+  return Json::parse(text);
+}
+
 std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

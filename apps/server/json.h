@@ -1,5 +1,5 @@
 #pragma once
-// Heavy: only sources include it.
+// Heavy: only sources include it. Parser and serializer are compiled once, in json.cpp.
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -15,6 +15,9 @@ using Json = nlohmann::ordered_json;
 /// A JSON object from a body of any bytes. Throws ApiError 400: not JSON, not an object, nested deeper than 16 levels,
 /// a name given twice.
 Json parse_object(std::string_view body);
+
+/// A document of ours, which is known to be JSON. Throws Json::exception where it is not.
+Json parse_json(std::string_view text);
 
 /// As text; bytes that are not UTF-8 (a file's name) are replaced.
 std::string dumped(const Json& json);

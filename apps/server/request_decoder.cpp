@@ -68,7 +68,7 @@ void check_limits(const Json& fields, const RequestLimits& limits) {
 }  // namespace
 
 const Json& schema() {
-  static const Json parsed = Json::parse(gesso_schema());
+  static const Json parsed = parse_json(gesso_schema());
   return parsed;
 }
 

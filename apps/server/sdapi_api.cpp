@@ -21,7 +21,7 @@ std::string time_stamp(double seconds) {
 
 /// The text "info" of an answer, with the members that A1111's has.
 std::string info_of(const JobView& job, const std::vector<std::string>& warnings) {
-  const Json request = Json::parse(job.request, nullptr, false);
+  const Json request = parse_json(job.request);
   Json prompts = Json::array(), negatives = Json::array(), seeds = Json::array(), subseeds = Json::array(),
        texts = Json::array();
   const std::string prompt = request.value("prompt", ""), negative = request.value("negative_prompt", "");
@@ -179,7 +179,7 @@ void picture_info(const Call& call) {
   const std::unique_ptr<char, decltype(&gesso_free)> found(
       gesso_picture_info(reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size(), &error), gesso_free);
   if (!found) throw bad_field("image", error.message);
-  const Json info = Json::parse(found.get());
+  const Json info = parse_json(found.get());
   call.send_json(dumped({{"info", info["parameters"]}, {"items", Json::object()}, {"parameters", info["fields"]}}));
 }
 

@@ -55,7 +55,8 @@ void gesso_free(void* memory);
 typedef struct gesso_engine gesso_engine;
 
 /* Opens an engine. `config_json` is NULL or an object with any of: "threads" (0: every physical core), "memory" ("8GiB"
- * or bytes; 0: what is free). They serve requests that do not say. Returns NULL on failure. */
+ * or bytes; 0: what is free), "profile" (a file that gets, after each request, the time of every operation in Chrome's
+ * trace format). The first two serve requests that do not say. Returns NULL on failure. */
 gesso_engine* gesso_open(const char* config_json, gesso_error* error);
 
 /* Cancels what runs, waits for it, and frees the engine; NULL is allowed. */
@@ -107,6 +108,13 @@ gesso_status gesso_check_request(const char* request_json, gesso_error* error);
 /* What `count` files or folders hold together: a JSON object with family, variant, components present and missing; its
  * "text" says the same for a person. Freed with gesso_free(); NULL on failure. */
 char* gesso_inspect(gesso_engine* engine, const char* const* paths, size_t count, gesso_error* error);
+
+/* Measures this machine and what the networks do on it. `options_json` is NULL or an object with any of: "names" (an
+ * array; without it the usual benchmarks), "threads" (0: every physical core; at most all processors), "precision"
+ * ("auto", "f32", "bf16"). `on_event` may be NULL; it gets each result as a message, a line for a person. Returns a
+ * JSON object with "machine", "results" and "peak_rss_bytes", freed with gesso_free(); NULL on failure (GESSO_USAGE,
+ * listing the names, for one that does not exist). */
+char* gesso_bench(const char* options_json, gesso_event_fn on_event, void* user, gesso_error* error);
 
 /* ---- pictures ---- */
 

@@ -23,10 +23,16 @@ void omp_set_num_threads(int threads);
 namespace gesso {
 namespace {
 
-int physical_cores_in_affinity() {
+/// Empty when the system does not tell.
+cpu_set_t affinity() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) CPU_ZERO(&allowed);
+  return allowed;
+}
+
+int physical_cores_in_affinity() {
+  const cpu_set_t allowed = affinity();
   std::set<std::string> cores;  // the list of hyper-thread siblings names a physical core
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
@@ -60,6 +66,11 @@ void run_member(void* data) {
 }
 
 }  // namespace
+
+int processor_count() {
+  const cpu_set_t allowed = affinity();
+  return std::max(1, CPU_COUNT(&allowed));
+}
 
 int default_thread_count() {
   static const int count = std::min(physical_cores_in_affinity(), cgroup_quota());

@@ -7,6 +7,9 @@ namespace gesso {
 /// Threads worth using for compute: physical cores within this process's CPU affinity and cgroup quota; at least 1.
 int default_thread_count();
 
+/// Processors (hardware threads) within this process's CPU affinity: more threads than these take turns.
+int processor_count();
+
 /// Threads that parallel_for called from this thread uses (oneDNN follows the same setting). 0 restores the default.
 void set_thread_count(int threads);
 int thread_count();

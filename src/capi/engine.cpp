@@ -1,6 +1,8 @@
 // The engine's half of the C interface: open, generate, cancel, plan, inspect.
+#include <algorithm>
 #include <utility>
 
+#include "benchmark/report.h"
 #include "capi/guard.h"
 #include "capi/handles.h"
 #include "pipeline/request.h"
@@ -9,24 +11,46 @@ using namespace gesso;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-/// File names may hold bytes that are not UTF-8; JSON may not.
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 EngineOptions read_options(const char* config_json) {
   EngineOptions options;
   if (!config_json) return options;
-  Json config = Json::parse(config_json, nullptr, false);
-  if (!config.is_object()) fail(ErrorCode::kUsage, "the configuration is not a JSON object");
+  std::optional<Json> parsed = parse_json(config_json);
+  if (!parsed || !parsed->is_object()) fail(ErrorCode::kUsage, "the configuration is not a JSON object");
+  Json& config = *parsed;
   for (const auto& item : config.items())
-    if (item.key() != "threads" && item.key() != "memory")
-      fail(ErrorCode::kUsage, "unknown key \"{}\" in the configuration; known: threads, memory", item.key());
+    if (item.key() != "threads" && item.key() != "memory" && item.key() != "profile")
+      fail(ErrorCode::kUsage, "unknown key \"{}\" in the configuration; known: threads, memory, profile", item.key());
+  std::string profile;
+  if (const auto found = config.find("profile"); found != config.end()) {
+    if (!found->is_string()) fail(ErrorCode::kUsage, "profile: wanted the name of a file, found {}", shown(*found));
+    profile = found->get<std::string>();
+    config.erase(found);
+  }
   config["prompt"] = "-";  // checked by the rules of a request, which needs one
   const Request checked = request_from_json(config);
-  return {.threads = checked.threads, .memory = checked.memory};
+  return {.threads = checked.threads, .memory = checked.memory, .profile = std::move(profile)};
+}
+
+constexpr int kMostThreads = 1000000;
+
+BenchmarkOptions read_benchmark_options(const char* options_json) {
+  BenchmarkOptions options;
+  if (!options_json) return options;
+  const Json json = parse_document(options_json, "the benchmark's options", /*depth=*/3);
+  if (!json.is_object()) fail(ErrorCode::kUsage, "the benchmark's options are not a JSON object");
+  for (const auto& [key, value] : json.items()) {
+    if (key == "names" && value.is_array() && std::ranges::all_of(value, [](const Json& v) { return v.is_string(); }))
+      options.names = value.get<std::vector<std::string>>();
+    else if (key == "threads" && value.is_number_integer() && value >= 0 && value <= kMostThreads)
+      options.threads = value.get<int>();
+    else if (key == "precision" && value.is_string())
+      options.precision = value.get<std::string>();
+    else
+      fail(ErrorCode::kUsage,
+           "the benchmark's options: wanted names (texts), threads (0 to {}) and precision (a text), found {}: {}",
+           kMostThreads, key, shown(value));
+  }
+  return options;
 }
 
 /// A job while it runs: its number can be cancelled.
@@ -110,7 +134,7 @@ gesso_status gesso_generate(gesso_engine* engine, const char* request_json, gess
     const Job job(*engine);
     auto out = std::make_unique<gesso_result>();
     out->generated = engine->engine->generate(request, sink_to(on_event, user, job.number()), job.token());
-    out->request = dumped(request_to_json(out->generated.resolved));
+    out->request = to_text(request_to_json(out->generated.resolved));
     *result = out.release();
   });
 }
@@ -131,7 +155,19 @@ char* gesso_plan(gesso_engine* engine, const char* request_json, gesso_error* er
     required(request_json, "request_json");
     Plan plan = engine->engine->plan(parse_request(request_json));
     plan.json["text"] = plan.text;
-    text = copy_out(dumped(plan.json));
+    text = copy_out(to_text(plan.json));
+  });
+  return text;
+}
+
+char* gesso_bench(const char* options_json, gesso_event_fn on_event, void* user, gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    const BenchmarkOptions options = read_benchmark_options(options_json);
+    text = copy_out(to_text(run_benchmarks(options, [&](const std::string& line) {
+      const gesso_event event{GESSO_EVENT_MESSAGE, 0, "", 0, 0, 0, 0, line.c_str()};
+      if (on_event) on_event(&event, user);
+    })));
   });
   return text;
 }
@@ -149,7 +185,7 @@ char* gesso_inspect(gesso_engine* engine, const char* const* paths, size_t count
     }
     Inspection inspection = engine->engine->inspect(files);
     inspection.json["text"] = inspection.text;
-    text = copy_out(dumped(inspection.json));
+    text = copy_out(to_text(inspection.json));
   });
   return text;
 }

@@ -30,9 +30,9 @@ std::string encode(const Picture& picture, PictureFormat format, int quality) {
 
 /// The request of a picture from anywhere, checked before anybody relies on it. Its file names lose their folders: a
 /// picture must not choose files elsewhere on this computer.
-std::string request_text(const std::string& stored, const std::filesystem::path& picture) {
+Json request_of(const std::string& stored, const std::filesystem::path& picture) {
   try {
-    return recipe_to_json(parse_request(stored), 0).dump();
+    return recipe_to_json(parse_request(stored), 0);
   } catch (const Error& error) {
     fail(ErrorCode::kBadFile, "{} holds a request that is not valid: {}", quoted(picture), error.what());
   }
@@ -45,7 +45,7 @@ const char* gesso_version(void) {
 }
 
 const char* gesso_schema(void) {
-  static const std::string schema = request_schema().dump(2);
+  static const std::string schema = to_text(request_schema(), 2);
   return schema.c_str();
 }
 
@@ -111,10 +111,10 @@ char* gesso_save_pictures(const gesso_result* result, const char* name, int64_t 
     const std::vector<Picture>& pictures = required(result, "result")->generated.pictures;
     OutputNames names(required(name, "name"), static_cast<int>(pictures.size()),
                       first < 0 ? std::nullopt : std::optional(first));
-    auto written = nlohmann::json::array();
+    auto written = Json::array();
     for (const Picture& picture : pictures)
       written.push_back(names.write(encode(picture, names.format(), quality)).string());
-    text = copy_out(written.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    text = copy_out(to_text(written));
   });
   return text;
 }
@@ -133,7 +133,7 @@ char* gesso_read_picture_request(const char* path, gesso_error* error) {
     if (request.empty())
       fail(ErrorCode::kUsage, "{} holds no request: only pictures that Gesso wrote with their metadata do",
            quoted(file));
-    text = copy_out(request_text(request, file));
+    text = copy_out(to_text(request_of(request, file)));
   });
   return text;
 }
@@ -145,18 +145,14 @@ char* gesso_picture_info(const uint8_t* bytes, size_t size, gesso_error* error) 
     if (!sniff_picture(file)) fail(ErrorCode::kBadFile, "this is not a PNG, JPEG or WebP picture");
     const PictureInfo info = read_picture_info(file);
     const Parameters parameters = parse_parameters(info.parameters);
-    nlohmann::ordered_json fields = nlohmann::ordered_json::object();
+    Json fields = Json::object();
     if (!info.parameters.empty()) {
       fields["Prompt"] = parameters.prompt;
       fields["Negative prompt"] = parameters.negative;
     }
     for (const auto& [name, value] : parameters.fields) fields[name] = value;
-    nlohmann::ordered_json request;
-    if (!info.request_json.empty())
-      request = nlohmann::ordered_json::parse(request_text(info.request_json, "the picture"));
-    text =
-        copy_out(nlohmann::ordered_json{{"parameters", info.parameters}, {"fields", fields}, {"request", request}}.dump(
-            -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    const Json request = info.request_json.empty() ? Json() : request_of(info.request_json, "the picture");
+    text = copy_out(to_text({{"parameters", info.parameters}, {"fields", fields}, {"request", request}}));
   });
   return text;
 }

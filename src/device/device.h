@@ -17,6 +17,7 @@ struct OpCost {
   int64_t flops = 0;                  ///< multiply and add count as two
   int64_t bytes = 0;                  ///< activations read and written
   std::span<const Weight> weights{};  ///< parameters used (null entries are absent ones)
+  const Tensor* x = nullptr;          ///< the first operand, for reports
 };
 
 /// Where tensors live and operations run. Tensors hold a reference: a device outlives its tensors.

@@ -56,7 +56,7 @@ class HeaderBuilder {
     SafetensorsJson json([](void* self, SafetensorsEntry&& e) { static_cast<HeaderBuilder*>(self)->add(std::move(e)); },
                          this);
     const auto* begin = reinterpret_cast<const char*>(text.data());
-    if (!nlohmann::json::sax_parse(begin, begin + text.size(), &json))
+    if (!Json::sax_parse(begin, begin + text.size(), &json))
       fail(json.unsupported() ? ErrorCode::kUnsupported : ErrorCode::kBadFile, "{}: {}", quoted(path_), json.error());
     header_.metadata = std::move(json.metadata());
   }

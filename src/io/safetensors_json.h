@@ -2,11 +2,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "tensor/shape.h"
 
 namespace gesso {
@@ -22,7 +22,7 @@ struct SafetensorsEntry {
 
 /// Receives the JSON of a safetensors header from nlohmann's streaming parser, so that a hostile header never becomes
 /// a tree in memory. Each finished entry is handed to `on_entry`. When a callback returns false, error() says why.
-class SafetensorsJson final : public nlohmann::json_sax<nlohmann::json> {
+class SafetensorsJson final : public nlohmann::json_sax<Json> {
  public:
   using OnEntry = void (*)(void* context, SafetensorsEntry&& entry);
   SafetensorsJson(OnEntry on_entry, void* context) : on_entry_(on_entry), context_(context) {}

@@ -1,10 +1,11 @@
 #include "io/safetensors_writer.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "base/unicode.h"
 #include "io/printable.h"
 #include "io/safetensors.h"
 
@@ -12,12 +13,10 @@ namespace gesso {
 namespace {
 
 /// `text` as a JSON string.
-std::string json_string(const std::string& text) {
-  try {
-    return nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
+std::string json_name(const std::string& text) {
+  if (valid_utf8(text) != text)
     fail(ErrorCode::kUsage, "{} is not valid UTF-8 and cannot be written to a safetensors file", printable(text));
-  }
+  return json_string(text);
 }
 
 /// Fills in offset and bytes of each; returns the total.
@@ -44,11 +43,11 @@ std::string header_json(const std::vector<TensorInfo>& tensors, const std::map<s
   if (!metadata.empty()) {
     text += "\"__metadata__\":{";
     for (const auto& [key, value] : metadata)
-      text += (text.back() == '{' ? "" : ",") + json_string(key) + ":" + json_string(value);
+      text += (text.back() == '{' ? "" : ",") + json_name(key) + ":" + json_name(value);
     text += "}";
   }
   for (const TensorInfo& t : tensors) {
-    text += (text.size() == 1 ? "" : ",") + json_string(t.name);
+    text += (text.size() == 1 ? "" : ",") + json_name(t.name);
     text += fmt::format(R"(:{{"dtype":"{}","shape":{},"data_offsets":[{},{}]}})", to_string(t.dtype),
                         to_string(t.shape), t.offset, t.offset + t.bytes);
   }

@@ -1,11 +1,11 @@
 #include "io/shard_index.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "io/printable.h"
 
 namespace gesso {
@@ -16,7 +16,7 @@ constexpr size_t kMaxTensors = 1'000'000;
 constexpr int kMaxDepth = 16;
 
 /// Keeps only the weight_map of the index; the rest is skipped without being stored.
-class IndexJson final : public nlohmann::json_sax<nlohmann::json> {
+class IndexJson final : public nlohmann::json_sax<Json> {
  public:
   std::map<std::string, std::string> weight_map;
   bool found = false;
@@ -87,8 +87,7 @@ bool is_plain_name(const std::string& name) {
 ShardIndex read_shard_index(const std::filesystem::path& path) {
   const std::string text = read_file(path, kMaxIndexBytes);
   IndexJson json;
-  if (!nlohmann::json::sax_parse(text, &json))
-    fail(ErrorCode::kBadFile, "{} is no shard index: {}", quoted(path), json.error);
+  if (!Json::sax_parse(text, &json)) fail(ErrorCode::kBadFile, "{} is no shard index: {}", quoted(path), json.error);
   if (!json.found) fail(ErrorCode::kBadFile, "{} is no shard index: it has no weight_map", quoted(path));
   if (json.weight_map.empty()) fail(ErrorCode::kBadFile, "{}: weight_map is empty", quoted(path));
 

@@ -1,10 +1,10 @@
 #include "media/parameters.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "media/unicode.h"
 
 namespace gesso {
@@ -30,20 +30,16 @@ bool is_field_name(std::string_view name) {
   return name.size() >= 2 && is_word(name[0]) && std::all_of(name.begin(), name.end(), is_name);
 }
 
-std::string json_string(const std::string& text) {
-  return nlohmann::json(valid_utf8(text)).dump();
-}
-
 std::string quoted_value(const std::string& value) {
   const bool plain = !value.empty() && value.find_first_of(",:\n\r") == value.npos && value.front() != '"' &&
                      trimmed(value).size() == value.size();
-  return plain ? value : json_string(value);
+  return plain ? value : json_string(valid_utf8(value));
 }
 
 std::string unquoted_value(std::string_view value) {
   if (value.size() < 2 || value.front() != '"' || value.back() != '"') return std::string(value);
-  const auto json = nlohmann::json::parse(value, nullptr, false);
-  return json.is_string() ? json.get<std::string>() : std::string(value);
+  const std::optional<Json> json = parse_json(value);
+  return json && json->is_string() ? json->get<std::string>() : std::string(value);
 }
 
 /// The length of the JSON-like string at the front of `text`, when a comma or the end follows it; 0 otherwise.

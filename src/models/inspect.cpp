@@ -60,14 +60,14 @@ std::string support_text(const Component& component) {
   return component.complete.value_or(true) ? "" : "incomplete";
 }
 
-nlohmann::ordered_json component_json(const Component& component) {
-  nlohmann::ordered_json json{{"role", to_string(component.role)}, {"family", component.family->id},
-                              {"title", component.family->title},  {"variant", component.variant},
-                              {"scheme", component.scheme},        {"prefix", printable(component.prefix)},
-                              {"tensors", component.tensor_count}, {"parameters", component.parameters}};
-  auto& dtypes = json["dtypes"] = nlohmann::ordered_json::object();
+Json component_json(const Component& component) {
+  Json json{{"role", to_string(component.role)}, {"family", component.family->id},
+            {"title", component.family->title},  {"variant", component.variant},
+            {"scheme", component.scheme},        {"prefix", printable(component.prefix)},
+            {"tensors", component.tensor_count}, {"parameters", component.parameters}};
+  auto& dtypes = json["dtypes"] = Json::object();
   for (const auto& [dtype, count] : component.dtypes) dtypes[std::string(to_string(dtype))] = count;
-  json["complete"] = component.complete ? nlohmann::ordered_json(*component.complete) : nlohmann::ordered_json();
+  json["complete"] = component.complete ? Json(*component.complete) : Json();
   if (!component.missing.empty()) json["missing"] = printable(component.missing);
   json["supported"] = component.supported;
   return json;
@@ -85,11 +85,11 @@ void add_component(const Component& component, ModelReport& report) {
     report.lines.push_back(fmt::format("    missing: {}", fmt::join(printable(component.missing), ", ")));
 }
 
-void add_ignored(const RecognisedFile& file, ModelReport& report, nlohmann::ordered_json& json) {
+void add_ignored(const RecognisedFile& file, ModelReport& report, Json& json) {
   std::map<std::string, std::vector<size_t>> by_reason;
   for (const IgnoredTensor& tensor : file.recognition.ignored)
     by_reason[printable(tensor.reason)].push_back(tensor.tensor_index);
-  auto& list = json["ignored"] = nlohmann::ordered_json::array();
+  auto& list = json["ignored"] = Json::array();
   for (const auto& [reason, tensors] : by_reason) {
     const std::string first = printable(file.tensors[tensors.front()].name);
     report.lines.push_back(fmt::format("  ignored: {}{}: {}", first,
@@ -99,11 +99,11 @@ void add_ignored(const RecognisedFile& file, ModelReport& report, nlohmann::orde
   }
 }
 
-void add_unknown(const RecognisedFile& file, ModelReport& report, nlohmann::ordered_json& json) {
+void add_unknown(const RecognisedFile& file, ModelReport& report, Json& json) {
   constexpr size_t kShown = 8;
   const std::vector<size_t>& unknown = file.recognition.unknown;
   json["unknown_count"] = unknown.size();
-  auto& list = json["unknown"] = nlohmann::ordered_json::array();
+  auto& list = json["unknown"] = Json::array();
   std::vector<std::string> names;
   for (const size_t tensor : unknown) {
     if (names.size() == kShown) break;
@@ -115,9 +115,9 @@ void add_unknown(const RecognisedFile& file, ModelReport& report, nlohmann::orde
                                        fmt::join(names, ", "), unknown.size() > names.size() ? ", ..." : ""));
 }
 
-void add_nearest(const RecognisedFile& file, ModelReport& report, nlohmann::ordered_json& json) {
+void add_nearest(const RecognisedFile& file, ModelReport& report, Json& json) {
   if (file.recognition.nearest.empty()) return;
-  auto& list = json["nearest"] = nlohmann::ordered_json::array();
+  auto& list = json["nearest"] = Json::array();
   for (const Nearest& nearest : file.recognition.nearest) {
     report.lines.push_back(fmt::format("  nearest: {} {}, but without {}", nearest.family->title,
                                        title_of(nearest.role), fmt::join(nearest.missing, ", ")));
@@ -129,15 +129,15 @@ void add_nearest(const RecognisedFile& file, ModelReport& report, nlohmann::orde
 }
 
 /// "FILE: Stable Diffusion 1.x" and what is in it.
-nlohmann::ordered_json add_file(const RecognisedFile& file, ModelReport& report) {
+Json add_file(const RecognisedFile& file, ModelReport& report) {
   const Component* main = file.recognition.main();
   const std::string what = main ? fmt::format("{} ({})", family_text(*main), title_of(main->role))
                                 : std::string("no model that this version knows");
   report.lines.push_back(fmt::format("{}: {}", printable(file.path.string()), what));
-  nlohmann::ordered_json json{{"path", printable(file.path.string())},
-                              {"format", file.format},
-                              {"tensors", file.tensors.size()},
-                              {"components", nlohmann::ordered_json::array()}};
+  Json json{{"path", printable(file.path.string())},
+            {"format", file.format},
+            {"tensors", file.tensors.size()},
+            {"components", Json::array()}};
   for (const Component& component : file.recognition.components) {
     add_component(component, report);
     json["components"].push_back(component_json(component));
@@ -183,7 +183,7 @@ void add_model(std::span<const RecognisedFile> files, ModelReport& report) {
   std::vector<Role> missing;
   for (const Role role : family.needs)
     if (!find(files, role).component) missing.push_back(role);
-  auto& json = report.json["missing_components"] = nlohmann::ordered_json::array();
+  auto& json = report.json["missing_components"] = Json::array();
   for (const Role role : missing) {
     report.lines.push_back(fmt::format("missing: {}", title_of(role)));
     json.push_back(to_string(role));
@@ -217,7 +217,7 @@ std::string shell_word(const std::filesystem::path& path) {
 
 ModelReport describe(std::span<const RecognisedFile> files) {
   ModelReport report;
-  auto list = nlohmann::ordered_json::array();
+  auto list = Json::array();
   for (const RecognisedFile& file : files) list.push_back(add_file(file, report));
   report.json["files"] = std::move(list);
   add_model(files, report);

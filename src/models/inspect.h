@@ -1,11 +1,11 @@
 #pragma once
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "models/recognise.h"
 
 namespace gesso {
@@ -21,7 +21,7 @@ struct RecognisedFile {
 /// What model files are together, for a person and for programs.
 struct ModelReport {
   std::vector<std::string> lines;  ///< of the text
-  nlohmann::ordered_json json;
+  Json json;
 };
 
 /// Family and variant, components present and missing, sizes and types, what was ignored and what is unknown, and the

@@ -27,6 +27,13 @@ int64_t rows(const Tensor& x) {
   return x.dim(-1) == 0 ? 0 : x.elements() / x.dim(-1);
 }
 
+/// Lets the device of `x` compute.
+template <typename F>
+void run(const Tensor& x, OpCost cost, const F& compute) {
+  cost.x = &x;
+  x.device().run(cost, compute);
+}
+
 void expect_residual(const char* op, const Epilogue& e, const Tensor& y) {
   if (e.residual) expect(e.residual.shape() == y.shape() && e.residual.dtype() == y.dtype(), op, e.residual, y.shape());
 }
@@ -40,7 +47,7 @@ Tensor linear(const Tensor& x, const Weight& w, const Weight& bias, const Epilog
   expect_residual("linear", e, y);
   const std::array<Weight, 2> used{w, bias};
   const OpCost cost{"linear", 2 * rows(x) * ws[0] * ws[1], x.bytes() + y.bytes(), used};
-  x.device().run(cost, [&](const Kernels& k) { k.linear(x, w, bias, e, y); });
+  run(x, cost, [&](const Kernels& k) { k.linear(x, w, bias, e, y); });
   return y;
 }
 
@@ -54,7 +61,7 @@ Tensor conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d
   expect_residual("conv2d", e, y);
   const std::array<Weight, 2> used{w, bias};
   const OpCost cost{"conv2d", 2 * y.elements() * ws[1] * ws[2] * ws[3], x.bytes() + y.bytes(), used};
-  x.device().run(cost, [&](const Kernels& k) { k.conv2d(x, w, bias, c, e, y); });
+  run(x, cost, [&](const Kernels& k) { k.conv2d(x, w, bias, c, e, y); });
   return y;
 }
 
@@ -69,7 +76,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   Tensor y = like(q);
   const OpCost cost{"attention", 4 * q.dim(0) * q.dim(1) * k.dim(1) * q.dim(2),
                     q.bytes() + k.bytes() + v.bytes() + y.bytes()};
-  q.device().run(cost, [&](const Kernels& table) { table.attention(q, k, v, bias, a, y); });
+  run(q, cost, [&](const Kernels& table) { table.attention(q, k, v, bias, a, y); });
   return y;
 }
 
@@ -80,9 +87,8 @@ Tensor group_norm(const Tensor& x, const Weight& scale, const Weight& bias, cons
   if (add) expect(add.elements() == x.dim(0) * x.dim(-1) && add.dtype() == x.dtype(), "group_norm", x, add.shape());
   Tensor y = like(x);
   const std::array<Weight, 2> used{scale, bias};
-  x.device().run({"group_norm", 8 * x.elements(), x.bytes() + y.bytes(), used}, [&](const Kernels& k) {
-    k.group_norm(x, add, parameter(x.device(), scale), parameter(x.device(), bias), g, y);
-  });
+  run(x, {"group_norm", 8 * x.elements(), x.bytes() + y.bytes(), used},
+      [&](const Kernels& k) { k.group_norm(x, add, parameter(x.device(), scale), parameter(x.device(), bias), g, y); });
   return y;
 }
 
@@ -91,9 +97,8 @@ Tensor layer_norm(const Tensor& x, const Weight& scale, const Weight& bias, floa
          scale->shape());
   Tensor y = like(x);
   const std::array<Weight, 2> used{scale, bias};
-  x.device().run({"layer_norm", 8 * x.elements(), x.bytes() + y.bytes(), used}, [&](const Kernels& k) {
-    k.layer_norm(x, parameter(x.device(), scale), parameter(x.device(), bias), eps, y);
-  });
+  run(x, {"layer_norm", 8 * x.elements(), x.bytes() + y.bytes(), used},
+      [&](const Kernels& k) { k.layer_norm(x, parameter(x.device(), scale), parameter(x.device(), bias), eps, y); });
   return y;
 }
 
@@ -103,8 +108,8 @@ Tensor modulated_norm(const Tensor& x, const Tensor& shift, const Tensor& scale,
              scale.dtype() == x.dtype(),
          "modulated_norm", x, scale.shape());
   Tensor y = like(x);
-  x.device().run({"modulated_norm", 8 * x.elements(), x.bytes() + y.bytes()},
-                 [&](const Kernels& k) { k.modulated_norm(x, shift, scale, eps, y); });
+  run(x, {"modulated_norm", 8 * x.elements(), x.bytes() + y.bytes()},
+      [&](const Kernels& k) { k.modulated_norm(x, shift, scale, eps, y); });
   return y;
 }
 
@@ -112,8 +117,8 @@ Tensor rms_norm(const Tensor& x, const Weight& scale, float eps) {
   expect(scale->shape().elements() == x.dim(-1), "rms_norm", x, scale->shape());
   Tensor y = like(x);
   const std::array<Weight, 1> used{scale};
-  x.device().run({"rms_norm", 4 * x.elements(), x.bytes() + y.bytes(), used},
-                 [&](const Kernels& k) { k.rms_norm(x, parameter(x.device(), scale), eps, y); });
+  run(x, {"rms_norm", 4 * x.elements(), x.bytes() + y.bytes(), used},
+      [&](const Kernels& k) { k.rms_norm(x, parameter(x.device(), scale), eps, y); });
   return y;
 }
 
@@ -123,27 +128,27 @@ Tensor rope(const Tensor& x, const Tensor& table) {
              x.dim(2) % table.dim(2) == 0,
          "rope", x, table.shape());
   Tensor y = like(x);
-  x.device().run({"rope", 3 * x.elements(), x.bytes() + y.bytes()}, [&](const Kernels& k) { k.rope(x, table, y); });
+  run(x, {"rope", 3 * x.elements(), x.bytes() + y.bytes()}, [&](const Kernels& k) { k.rope(x, table, y); });
   return y;
 }
 
 Tensor activate(const Tensor& x, Activation a) {
   Tensor y = like(x);
-  x.device().run({"activate", 8 * x.elements(), x.bytes() + y.bytes()}, [&](const Kernels& k) { k.activate(x, a, y); });
+  run(x, {"activate", 8 * x.elements(), x.bytes() + y.bytes()}, [&](const Kernels& k) { k.activate(x, a, y); });
   return y;
 }
 
 Tensor add(const Tensor& a, const Tensor& b) {
   expect(a.shape() == b.shape() && a.dtype() == b.dtype(), "add", a, b.shape());
   Tensor y = like(a);
-  a.device().run({"add", a.elements(), 3 * a.bytes()}, [&](const Kernels& k) { k.add(a, b, y); });
+  run(a, {"add", a.elements(), 3 * a.bytes()}, [&](const Kernels& k) { k.add(a, b, y); });
   return y;
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
   expect(a.shape() == b.shape() && a.dtype() == b.dtype(), "multiply", a, b.shape());
   Tensor y = like(a);
-  a.device().run({"multiply", a.elements(), 3 * a.bytes()}, [&](const Kernels& k) { k.multiply(a, b, y); });
+  run(a, {"multiply", a.elements(), 3 * a.bytes()}, [&](const Kernels& k) { k.multiply(a, b, y); });
   return y;
 }
 
@@ -152,22 +157,21 @@ Tensor gated_add(const Tensor& x, const Tensor& gate, const Tensor& residual) {
              gate.dtype() == x.dtype(),
          "gated_add", x, gate.shape());
   Tensor y = like(x);
-  x.device().run({"gated_add", 2 * x.elements(), 3 * x.bytes()},
-                 [&](const Kernels& k) { k.gated_add(x, gate, residual, y); });
+  run(x, {"gated_add", 2 * x.elements(), 3 * x.bytes()}, [&](const Kernels& k) { k.gated_add(x, gate, residual, y); });
   return y;
 }
 
 Tensor geglu(const Tensor& x) {
   expect(x.dim(-1) % 2 == 0, "geglu", x, x.shape());
   Tensor y = x.device().empty(with_last(x.shape(), x.dim(-1) / 2), x.dtype());
-  x.device().run({"geglu", 8 * y.elements(), x.bytes() + y.bytes()}, [&](const Kernels& k) { k.geglu(x, y); });
+  run(x, {"geglu", 8 * y.elements(), x.bytes() + y.bytes()}, [&](const Kernels& k) { k.geglu(x, y); });
   return y;
 }
 
 Tensor concat(const Tensor& a, const Tensor& b) {
   expect(with_last(a.shape(), 0) == with_last(b.shape(), 0) && a.dtype() == b.dtype(), "concat", a, b.shape());
   Tensor y = a.device().empty(with_last(a.shape(), a.dim(-1) + b.dim(-1)), a.dtype());
-  a.device().run({"concat", 0, 2 * y.bytes()}, [&](const Kernels& k) { k.concat(a, b, y); });
+  run(a, {"concat", 0, 2 * y.bytes()}, [&](const Kernels& k) { k.concat(a, b, y); });
   return y;
 }
 
@@ -176,7 +180,7 @@ Tensor columns(const Tensor& x, int64_t begin, int64_t end) {
   const Shape shape = with_last(x.shape(), end - begin);
   if (rows(x) == 1) return x.reshape({x.elements()}).slice(begin, end).reshape(shape);  // as it lies
   Tensor y = x.device().empty(shape, x.dtype());
-  x.device().run({"columns", 0, 2 * y.bytes()}, [&](const Kernels& k) { k.columns(x, begin, y); });
+  run(x, {"columns", 0, 2 * y.bytes()}, [&](const Kernels& k) { k.columns(x, begin, y); });
   return y;
 }
 
@@ -185,7 +189,7 @@ Tensor patchify(const Tensor& x, const Patch& patch) {
          "patchify", x, {patch.size, patch.size});
   const int64_t area = int64_t{patch.size} * patch.size;
   Tensor y = x.device().empty({x.dim(0), x.dim(1) / patch.size, x.dim(2) / patch.size, x.dim(3) * area}, x.dtype());
-  x.device().run({"patchify", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.patchify(x, patch, y); });
+  run(x, {"patchify", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.patchify(x, patch, y); });
   return y;
 }
 
@@ -193,7 +197,7 @@ Tensor unpatchify(const Tensor& x, const Patch& patch) {
   const int64_t area = int64_t{patch.size} * patch.size;
   expect(x.shape().rank() == 4 && patch.size > 0 && x.dim(3) % area == 0, "unpatchify", x, {patch.size, patch.size});
   Tensor y = x.device().empty({x.dim(0), x.dim(1) * patch.size, x.dim(2) * patch.size, x.dim(3) / area}, x.dtype());
-  x.device().run({"unpatchify", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.unpatchify(x, patch, y); });
+  run(x, {"unpatchify", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.unpatchify(x, patch, y); });
   return y;
 }
 
@@ -203,28 +207,28 @@ Tensor upsample_nearest(const Tensor& x, int factor, int64_t height, int64_t wid
          "upsample_nearest", x, {height, width});
   Tensor y = x.device().empty({x.dim(0), height, width, x.dim(3)}, x.dtype());
   const OpCost cost{"upsample_nearest", 0, x.bytes() + y.bytes()};
-  x.device().run(cost, [&](const Kernels& k) { k.upsample_nearest(x, factor, y); });
+  run(x, cost, [&](const Kernels& k) { k.upsample_nearest(x, factor, y); });
   return y;
 }
 
 Tensor cast(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   Tensor y = x.device().empty(x.shape(), dtype);
-  x.device().run({"cast", 0, x.bytes() + y.bytes()}, [&](const Kernels& k) { k.cast(x, y); });
+  run(x, {"cast", 0, x.bytes() + y.bytes()}, [&](const Kernels& k) { k.cast(x, y); });
   return y;
 }
 
 Tensor to_channels_last(const Tensor& x) {
   expect(x.shape().rank() == 4, "to_channels_last", x, x.shape());
   Tensor y = x.device().empty({x.dim(0), x.dim(2), x.dim(3), x.dim(1)}, x.dtype());
-  x.device().run({"to_channels_last", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.to_channels_last(x, y); });
+  run(x, {"to_channels_last", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.to_channels_last(x, y); });
   return y;
 }
 
 Tensor to_channels_first(const Tensor& x) {
   expect(x.shape().rank() == 4, "to_channels_first", x, x.shape());
   Tensor y = x.device().empty({x.dim(0), x.dim(3), x.dim(1), x.dim(2)}, x.dtype());
-  x.device().run({"to_channels_first", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.to_channels_first(x, y); });
+  run(x, {"to_channels_first", 0, 2 * x.bytes()}, [&](const Kernels& k) { k.to_channels_first(x, y); });
   return y;
 }
 
@@ -241,7 +245,7 @@ Tensor embedding(Device& device, std::span<const int32_t> ids, const Weight& tab
 
 bool all_finite(const Tensor& x) {
   bool finite = true;
-  x.device().run({"all_finite", 0, x.bytes()}, [&](const Kernels& k) { finite = k.all_finite(x); });
+  run(x, {"all_finite", 0, x.bytes()}, [&](const Kernels& k) { finite = k.all_finite(x); });
   return finite;
 }
 
@@ -249,7 +253,7 @@ Tensor gather_rows(const Tensor& x, std::span<const int64_t> picked) {
   expect(x.shape().rank() == 2, "gather_rows", x, x.shape());
   Tensor y = x.device().empty({static_cast<int64_t>(picked.size()), x.dim(1)}, x.dtype());
   const int64_t row = x.dim(1) * size_of(x.dtype());
-  x.device().run({"gather_rows", 0, 2 * y.bytes()}, [&](const Kernels&) {
+  run(x, {"gather_rows", 0, 2 * y.bytes()}, [&](const Kernels&) {
     for (size_t i = 0; i < picked.size(); ++i)
       std::memcpy(y.data<char>() + static_cast<int64_t>(i) * row, x.data<char>() + picked[i] * row,
                   static_cast<size_t>(row));

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "io/shards.h"
 
 namespace gesso {
@@ -37,23 +37,23 @@ constexpr ConfigKey kConfigKeys[] = {
     {"scheduler", "prediction_type", "prediction_type"},
 };
 
-nlohmann::json read_config(const fs::path& path) {
-  if (!fs::exists(path)) return nlohmann::json::object();
-  const auto config = nlohmann::json::parse(read_file(path, kConfigLimit), nullptr, false);
-  if (!config.is_object()) fail(ErrorCode::kBadFile, "{} is not a JSON object", quoted(path));
-  return config;
+Json read_config(const fs::path& path) {
+  if (!fs::exists(path)) return Json::object();
+  std::optional<Json> config = parse_json(read_file(path, kConfigLimit));
+  if (!config || !config->is_object()) fail(ErrorCode::kBadFile, "{} is not a JSON object", quoted(path));
+  return *std::move(config);
 }
 
 /// A list of one number per level of the UNet: all equal is that number; else the heads follow from the channels.
-std::optional<std::string> scalar(const nlohmann::json& value) {
+std::optional<std::string> scalar(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_number()) return value.dump();
+  if (value.is_number()) return to_text(value);
   return std::nullopt;
 }
 
 void add_config(const fs::path& folder, const std::string& name, const char* file,
                 std::map<std::string, std::string>& metadata) {
-  const nlohmann::json config = read_config(folder / name / file);
+  const Json config = read_config(folder / name / file);
   for (const ConfigKey& row : kConfigKeys) {
     if (name != row.folder || !config.contains(row.key)) continue;
     if (const auto value = scalar(config[row.key])) metadata[row.metadata] = *value;

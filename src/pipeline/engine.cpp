@@ -2,11 +2,14 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
+#include "base/files.h"
 #include "base/threads.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cpu/measure.h"
 #include "ops/ops.h"
 #include "pipeline/canvas.h"
 #include "pipeline/inspection.h"
@@ -17,6 +20,7 @@
 #include "sampling/prediction.h"
 #include "sampling/samplers.h"
 #include "sampling/schedule.h"
+#include "weights/pattern_weight.h"
 
 namespace gesso {
 namespace {
@@ -100,18 +104,7 @@ std::vector<std::string> without_effect(const Request& asked, const Request& res
 
 /// Multiplications and additions a second that dense work reaches here, measured in some tens of milliseconds.
 double measured_speed(CpuDevice& device, DType compute) {
-  class Ones : public WeightData {
-   public:
-    using WeightData::WeightData;
-    Tensor read(Device& target, DType dtype) const override {
-      return cast(from_values(target, values(), shape()), dtype);
-    }
-    std::vector<float> values() const override {
-      return std::vector<float>(static_cast<size_t>(shape().elements()), 1.f);
-    }
-    void read_rows(std::span<const int32_t>, Tensor&) const override {}
-  };
-  const Weight weight = std::make_shared<Ones>("ones", Shape{640, 640});
+  const Weight weight = std::make_shared<PatternWeight>("pattern", Shape{640, 640});
   const Tensor x = device.empty({4096, 640}, compute);
   double best = 1e9;
   for (int i = 0; i < 4; ++i) {
@@ -142,7 +135,19 @@ class CpuEngine final : public Engine {
     const int64_t asked = r.memory > 0 ? r.memory : options_.memory;
     return asked > 0 ? asked : available_memory() / 10 * 9 + held_;
   }
-  void use_threads(const Request& r) const { set_thread_count(r.threads > 0 ? r.threads : options_.threads); }
+  void use_threads(const Request& r, const EventSink& sink) const {
+    const int asked = r.threads > 0 ? r.threads : options_.threads, most = processor_count();
+    if (asked > most)
+      sink(
+          {.kind = Event::Kind::kMessage,
+           .text = fmt::format("threads: {} are more than the {} processors there are, so {} run", asked, most, most)});
+    set_thread_count(std::min(asked, most));
+  }
+  bool wants_profile() const {
+    const char* variable = std::getenv("GESSO_PROFILE");
+    return !options_.profile.empty() || (variable && *variable);
+  }
+  void report(const Profile& profile, const EventSink& sink) const;
   LoadedModel& load(const Request& request, const EventSink& sink);
   void release(const std::vector<WeightStore*>& stores, Residency residency) {
     if (residency == Residency::kResident) return;
@@ -161,13 +166,16 @@ class CpuEngine final : public Engine {
 /// What a device is told for one request, taken back at its end however it ends.
 class DeviceSettings {
  public:
-  DeviceSettings(CpuDevice& device, const CancelToken& cancel, Residency residency) : device_(device) {
+  DeviceSettings(CpuDevice& device, const CancelToken& cancel, Residency residency, Profile* profile)
+      : device_(device) {
+    device.set_profile(profile);
     device.set_interrupt([cancel] { return cancel.cancelled(); });
     device.set_streaming(residency == Residency::kStreamed);
   }
   ~DeviceSettings() {
     device_.set_interrupt({});
     device_.set_streaming(false);
+    device_.set_profile(nullptr);
     device_.trim();
   }
   DeviceSettings(const DeviceSettings&) = delete;
@@ -190,10 +198,19 @@ LoadedModel& CpuEngine::load(const Request& request, const EventSink& sink) {
   return loaded_;
 }
 
+void CpuEngine::report(const Profile& profile, const EventSink& sink) const {
+  constexpr size_t kRows = 25;
+  sink({.kind = Event::Kind::kMessage, .text = profile.table(measure_limits(), kRows)});
+  if (options_.profile.empty()) return;
+  AtomicFile file(options_.profile);
+  file.write(profile.chrome_trace());
+  file.commit();
+}
+
 GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink, const CancelToken& cancel) {
   const std::lock_guard lock(mutex_);
   cancel.check();
-  use_threads(request);
+  use_threads(request, sink);
   const InputPictures inputs = load_input_pictures(request);
   LoadedModel& loaded = load(request, sink);
   GenerateResult result;
@@ -211,7 +228,8 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   std::optional<Canvas> canvas;
   if (inputs.init) canvas = make_canvas(inputs, resolved);
 
-  const DeviceSettings settings(device_, cancel, plan.residency);
+  const std::unique_ptr<Profile> profile = wants_profile() ? std::make_unique<Profile>() : nullptr;
+  const DeviceSettings settings(device_, cancel, plan.residency, profile.get());
   const Work work{*loaded.model, device_, resolved, compute, sink};
   std::vector<Latent> latents;
   {
@@ -236,13 +254,14 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
     held_ = 0;
     for (const StagePlan& stage : plan.stages) held_ += stage.weights;
   }
+  if (profile) report(*profile, sink);
   sink({.kind = Event::Kind::kDone});
   return result;
 }
 
 Plan CpuEngine::plan(const Request& request) {
   const std::lock_guard lock(mutex_);
-  use_threads(request);
+  use_threads(request, [](const Event&) {});
   const InputPictures inputs = load_input_pictures(request);
   const LoadedModel& loaded = load(request, [](const Event&) {});
   const Request resolved = resolve(request, *loaded.model, inputs);

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "pipeline/request.h"
 
 namespace gesso {
@@ -65,19 +65,20 @@ struct GenerateResult {
 
 /// What painting would take, known before anything is allocated. `json` has the figures, `text` the same for a person.
 struct Plan {
-  nlohmann::ordered_json json;
+  Json json;
   std::string text;
 };
 
 /// What files hold. `json` has the facts, `text` the same for a person.
 struct Inspection {
-  nlohmann::ordered_json json;
+  Json json;
   std::string text;
 };
 
 struct EngineOptions {
-  int threads = 0;     ///< for requests that do not say; 0: every physical core
-  int64_t memory = 0;  ///< bytes, for requests that do not say; 0: what is free
+  int threads = 0;           ///< for requests that do not say; 0: every physical core
+  int64_t memory = 0;        ///< bytes, for requests that do not say; 0: what is free
+  std::string profile = {};  ///< file for the time of every operation, in Chrome's trace format; empty: none
 };
 
 /// Turns requests into pictures and keeps models loaded between them. Every function throws Error and may be called

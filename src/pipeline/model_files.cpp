@@ -104,6 +104,29 @@ void report_unknown(const std::vector<ModelFile>& files, std::vector<std::string
   }
 }
 
+LoadedModel build(const std::vector<ModelFile>& files) {
+  const std::map<Role, Source> chosen = choose(files);
+  expect_supported(files, chosen);
+  const Source& main = chosen.at(Role::kDiffusionModel);
+  const Family& family = *main.component->family;
+  expect_complete(family, chosen);
+
+  LoadedModel loaded{&family, main.component->variant, main.file->file->path().stem().string(), nullptr, {}};
+  Components components;
+  components.emplace(std::string(to_string(Role::kDiffusionModel)), bind(main));
+  for (const Role role : family.needs) components.emplace(std::string(to_string(role)), bind(chosen.at(role)));
+  for (const Role role : family.optional)
+    if (const auto found = chosen.find(role); found != chosen.end())
+      components.emplace(std::string(to_string(role)), bind(found->second));
+  loaded.model = family.make(std::move(components));
+  loaded.messages = loaded.model->notices();
+  report_unknown(files, loaded.messages);
+  if (const auto unused = loaded.model->denoiser_weights().unused(); !unused.empty())
+    loaded.messages.push_back(fmt::format("{} tensors of the diffusion model are not used: {}{}", unused.size(),
+                                          unused.front(), unused.size() > 1 ? ", ..." : ""));
+  return loaded;
+}
+
 }  // namespace
 
 std::vector<std::pair<const Field*, std::string>> model_paths(const Request& request) {
@@ -131,27 +154,13 @@ LoadedModel load_model(const Request& request) {
     if (!path.empty())
       for (ModelFile& file : open_model_files(field, path)) files.push_back(std::move(file));
   if (files.empty()) fail(ErrorCode::kUsage, "no model was named: give one with -m FILE");
+  return build(files);
+}
 
-  const std::map<Role, Source> chosen = choose(files);
-  expect_supported(files, chosen);
-  const Source& main = chosen.at(Role::kDiffusionModel);
-  const Family& family = *main.component->family;
-  expect_complete(family, chosen);
-
-  LoadedModel loaded{&family, main.component->variant, main.file->file->path().stem().string(), nullptr, {}};
-  Components components;
-  components.emplace(std::string(to_string(Role::kDiffusionModel)), bind(main));
-  for (const Role role : family.needs) components.emplace(std::string(to_string(role)), bind(chosen.at(role)));
-  for (const Role role : family.optional)
-    if (const auto found = chosen.find(role); found != chosen.end())
-      components.emplace(std::string(to_string(role)), bind(found->second));
-  loaded.model = family.make(std::move(components));
-  loaded.messages = loaded.model->notices();
-  report_unknown(files, loaded.messages);
-  if (const auto unused = loaded.model->denoiser_weights().unused(); !unused.empty())
-    loaded.messages.push_back(fmt::format("{} tensors of the diffusion model are not used: {}{}", unused.size(),
-                                          unused.front(), unused.size() > 1 ? ", ..." : ""));
-  return loaded;
+LoadedModel load_model(std::shared_ptr<const TensorFile> file) {
+  std::vector<ModelFile> files;
+  files.push_back(recognised(nullptr, std::move(file), {}));
+  return build(files);
 }
 
 }  // namespace gesso

@@ -42,4 +42,7 @@ struct LoadedModel {
 /// and the options that give them; kUnsupported for a family that this version cannot run; kBadFile.
 LoadedModel load_model(const Request& request);
 
+/// The same of one file that is already open.
+LoadedModel load_model(std::shared_ptr<const TensorFile> file);
+
 }  // namespace gesso

@@ -35,7 +35,7 @@ Picture make_picture(const Request& resolved, int index, const std::string& mode
   picture.seed = resolved.seed + index;
   if (resolved.metadata) {
     picture.parameters = parameters_of(resolved, picture.seed, model_name);
-    picture.request_json = recipe_to_json(resolved, index).dump();
+    picture.request_json = to_text(recipe_to_json(resolved, index));
   }
   return picture;
 }

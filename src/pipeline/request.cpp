@@ -14,23 +14,12 @@
 namespace gesso {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 template <typename... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 template <typename... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
-
-/// A value as a message shows it: JSON, cut at about 60 bytes on a character's border.
-std::string shown(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() <= 60) return text;
-  size_t end = 57;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "...";
-}
 
 std::string number(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15) return fmt::format("{}", static_cast<int64_t>(value));
@@ -178,36 +167,13 @@ void check_prompt(const Request& request) {
         fail(ErrorCode::kUnsupported, "prompt: {}...> is not supported yet; take it out of the prompt", tag);
 }
 
-/// Refuses nesting and repeated names while parsing: the last of two values would win silently.
-class ParseGuard {
- public:
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kDepth) fail(ErrorCode::kUsage, "the request is nested more than {} levels deep", kDepth);
-    if (event == Json::parse_event_t::key && depth == 1 && !keys_.insert(parsed.get<std::string>()).second)
-      fail(ErrorCode::kUsage, "{} is given twice in the request", shown(parsed));
-    return true;
-  }
-
- private:
-  static constexpr int kDepth = 8;
-  std::set<std::string> keys_;
-};
-
 }  // namespace
 
 Request parse_request(std::string_view text) {
   if (text.size() > kRequestLimit)
     fail(ErrorCode::kUsage, "the request is too large: {} bytes where at most {} are allowed", text.size(),
          kRequestLimit);
-  Json document;
-  try {
-    document = Json::parse(text, ParseGuard{});
-  } catch (const Json::parse_error& error) {
-    fail(ErrorCode::kUsage, "the request is not valid JSON (or not UTF-8) at byte {}", error.byte);
-  } catch (const Json::exception&) {
-    fail(ErrorCode::kUsage, "the request is not valid JSON: a number is too large");
-  }
-  return request_from_json(document);
+  return request_from_json(parse_document(text, "the request", /*depth=*/8));
 }
 
 Request request_from_json(const Json& document) {

@@ -1,10 +1,11 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "base/json.h"
 
 namespace gesso {
 
@@ -69,21 +70,21 @@ inline constexpr size_t kRequestLimit = size_t{1} << 20;
 Request parse_request(std::string_view json);
 
 /// Checks a JSON object that is already parsed. Throws as parse_request does.
-Request request_from_json(const nlohmann::ordered_json& document);
+Request request_from_json(const Json& document);
 
 /// Every field that is set, in the order of the table; request_from_json(request_to_json(r)) equals r.
-nlohmann::ordered_json request_to_json(const Request& request);
+Json request_to_json(const Request& request);
 
 /// The request that repeats picture `index` of a resolved request alone: its own seed, batch_count 1, files by their
 /// base names, and nothing of the machine (threads, memory). This is what a picture carries inside.
-nlohmann::ordered_json recipe_to_json(const Request& resolved, int index);
+Json recipe_to_json(const Request& resolved, int index);
 
 /// The seed itself, or, when it is negative, a random one in [0, 2^32).
 int64_t resolve_seed(int64_t seed);
 
 /// The JSON schema (draft 2020-12) of a request. The extension "x-cli" of a property holds what the command line needs:
 /// option names, placeholder, group, and whether the short help shows it.
-const nlohmann::ordered_json& request_schema();
+const Json& request_schema();
 
 /// Bytes of "8GiB", "800 MB", "6G" (binary, as GiB) or "1000000"; nullopt when the text is no amount of memory.
 std::optional<int64_t> parse_memory(std::string_view text);

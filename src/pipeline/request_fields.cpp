@@ -190,7 +190,7 @@ const Field kFields[] = {
      .group = "Machine", .description = "arithmetic of the network; auto takes bf16 where the processor has it",
      .choices = precisions, .other_names = "dtype"},
     {.name = "threads", .member = &Request::threads, .options = "-t,--threads", .placeholder = "N",
-     .group = "Machine", .description = "threads; 0 takes every physical core", .minimum = -1, .maximum = 4096,
+     .group = "Machine", .description = "threads; 0 takes every physical core", .minimum = -1, .maximum = 1000000,
      .other_names = "n_threads", .role = FieldRole::kMachine, .below_one_is_absent = true},
     {.name = "memory", .member = &Request::memory, .options = "--memory", .placeholder = "SIZE", .group = "Machine",
      .description = "memory the work may take, such as 8GiB; 0 takes what is free", .minimum = 0, .maximum = 1ll << 50,

@@ -6,8 +6,6 @@
 namespace gesso {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// The JSON type of a field's member; an optional one may also be null.
 struct TypeName {
   Json operator()(std::string Request::*) const { return "string"; }

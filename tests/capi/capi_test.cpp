@@ -15,7 +15,7 @@ extern "C" int run_c99_client(void);
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 struct Free {
   void operator()(gesso_engine* engine) const { gesso_close(engine); }
@@ -38,6 +38,16 @@ class CApi : public testing::Test {
   }
   gesso_status status = GESSO_OK;
 };
+
+TEST(Benchmark, OptionsAreChecked) {
+  gesso_error error = {};
+  for (const char* options : {"[]", "{", R"({"names": "norm"})", R"({"threads": -1})", R"({"threads": 1e9})",
+                              R"({"thread": 1})", R"({"names": ["no such"]})"}) {
+    EXPECT_EQ(gesso_bench(options, nullptr, nullptr, &error), nullptr) << options;
+    EXPECT_EQ(error.code, GESSO_USAGE) << options;
+  }
+  EXPECT_NE(std::string(error.message).find("matmul"), std::string::npos) << error.message;
+}
 
 TEST_F(CApi, WorksFromC) {
   EXPECT_EQ(run_c99_client(), 0) << "line of c99_client.c";

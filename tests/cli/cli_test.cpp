@@ -19,8 +19,8 @@
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
@@ -240,7 +240,9 @@ TEST_F(CommandLine, MissingFeaturesAreRefusedUnlessTheyAskForNothing) {
   const Ended lora = gesso({"-p", "a <lora:x:1>"});
   EXPECT_EQ(lora.code, 1);
   EXPECT_THAT(lora.err, HasSubstr("<lora:...> is not supported yet"));
-  for (const char* command : {"bench", "convert", "upscale"}) expect_usage({command}, "not supported yet");
+  for (const char* command : {"convert", "upscale"}) expect_usage({command}, "not supported yet");
+  expect_usage({"bench", "nrom"}, "there is no benchmark 'nrom'; known are matmul, ");
+  expect_usage({"bench", "-t", "-1"}, "--threads");
   EXPECT_EQ(gesso({"-p", "a", "--slg-scale", "0", "--video-frames", "1", "--preview", "none", "-o", "o.png"}).code, 0);
 }
 

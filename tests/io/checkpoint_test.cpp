@@ -25,7 +25,7 @@ std::vector<std::string> names(const TensorFile& file) {
   return result;
 }
 
-CheckpointTensors parse(const std::string& file) {
+CheckpointTensors parse_checkpoint_bytes(const std::string& file) {
   return parse_legacy_checkpoint(std::as_bytes(std::span(file.data(), file.size())), "model.ckpt");
 }
 
@@ -151,7 +151,8 @@ TEST(Checkpoint, AnyDamagedByteIsReadOrRefused) {
 }
 
 TEST(Checkpoint, HandMadeFileIsRead) {  // so that the refusals below fail for their own reasons
-  const auto found = parse(legacy(dict("w", tensor("FloatStorage", 2, {2}, {1})), {{"0", 2, "01234567"}}));
+  const auto found =
+      parse_checkpoint_bytes(legacy(dict("w", tensor("FloatStorage", 2, {2}, {1})), {{"0", 2, "01234567"}}));
   ASSERT_EQ(found.tensors.size(), 1u);
   EXPECT_EQ(found.tensors[0].info.shape, Shape{2});
   EXPECT_TRUE(found.tensors[0].contiguous);
@@ -161,30 +162,32 @@ TEST(Checkpoint, ExpandedViewsAreBounded) {  // P02
   const auto expanded = [](int rows) {
     return legacy(dict("w", tensor("FloatStorage", 1, {rows, 1000}, {0, 0})), {{"0", 1, "0123"}});
   };
-  EXPECT_EQ(parse(expanded(262)).tensors.size(), 1u);
-  EXPECT_REFUSED(parse(expanded(263)), ErrorCode::kBadFile, "'w': an expanded view of 1052000 bytes");
-  EXPECT_REFUSED(parse(expanded(2'000'000'000)), ErrorCode::kBadFile, "'w'");
+  EXPECT_EQ(parse_checkpoint_bytes(expanded(262)).tensors.size(), 1u);
+  EXPECT_REFUSED(parse_checkpoint_bytes(expanded(263)), ErrorCode::kBadFile, "'w': an expanded view of 1052000 bytes");
+  EXPECT_REFUSED(parse_checkpoint_bytes(expanded(2'000'000'000)), ErrorCode::kBadFile, "'w'");
 }
 
 TEST(Checkpoint, StridesStayInTheStorage) {
   const std::vector<Storage> one{{"0", 2, "01234567"}};
   for (const auto& [shape, strides] : std::vector<std::pair<std::vector<int>, std::vector<int>>>{
            {{3}, {1}}, {{2}, {2}}, {{2, 2}, {1, 1}}, {{2147483647, 2147483647, 2147483647}, {1, 1, 1}}, {{2}, {-1}}})
-    EXPECT_REFUSED(parse(legacy(dict("w", tensor("FloatStorage", 2, shape, strides)), one)), ErrorCode::kBadFile,
-                   "'w'");
-  EXPECT_REFUSED(parse(legacy(dict("w", tensor("FloatStorage", 2, {2}, {1, 1})), one)), ErrorCode::kBadFile, "strides");
-  EXPECT_REFUSED(
-      parse(legacy(dict("w", tensor("FloatStorage", 2, std::vector<int>(9, 1), std::vector<int>(9, 1))), one)),
-      ErrorCode::kUnsupported, "9 dimensions");
+    EXPECT_REFUSED(parse_checkpoint_bytes(legacy(dict("w", tensor("FloatStorage", 2, shape, strides)), one)),
+                   ErrorCode::kBadFile, "'w'");
+  EXPECT_REFUSED(parse_checkpoint_bytes(legacy(dict("w", tensor("FloatStorage", 2, {2}, {1, 1})), one)),
+                 ErrorCode::kBadFile, "strides");
+  EXPECT_REFUSED(parse_checkpoint_bytes(
+                     legacy(dict("w", tensor("FloatStorage", 2, std::vector<int>(9, 1), std::vector<int>(9, 1))), one)),
+                 ErrorCode::kUnsupported, "9 dimensions");
 }
 
 TEST(Checkpoint, StorageSizesAreHeldToTheType) {  // P07
-  EXPECT_REFUSED(parse(legacy(dict("w", tensor("FloatStorage", 4, {4}, {1})), {{"0", 2, "01234567"}})),
+  EXPECT_REFUSED(parse_checkpoint_bytes(legacy(dict("w", tensor("FloatStorage", 4, {4}, {1})), {{"0", 2, "01234567"}})),
                  ErrorCode::kBadFile, "said to have 4 elements of 4 bytes, but has 8 bytes");
-  EXPECT_REFUSED(parse(legacy(dict("w", tensor("ComplexFloatStorage", 1, {1}, {1})), {{"0", 1, "01234567"}})),
-                 ErrorCode::kUnsupported, "element type");
-  EXPECT_REFUSED(parse(legacy(dict("w", tensor("FloatStorage", 1, {1}, {1})), {})), ErrorCode::kBadFile,
-                 "the storage '0' is missing");
+  EXPECT_REFUSED(
+      parse_checkpoint_bytes(legacy(dict("w", tensor("ComplexFloatStorage", 1, {1}, {1})), {{"0", 1, "01234567"}})),
+      ErrorCode::kUnsupported, "element type");
+  EXPECT_REFUSED(parse_checkpoint_bytes(legacy(dict("w", tensor("FloatStorage", 1, {1}, {1})), {})),
+                 ErrorCode::kBadFile, "the storage '0' is missing");
 }
 
 TEST(Checkpoint, NothingIsEverRun) {  // P11
@@ -201,15 +204,16 @@ TEST(Checkpoint, NothingIsEverRun) {  // P11
 
 TEST(Checkpoint, UnknownObjectsAreInertAndNamed) {  // P08
   const std::string object = "cacme.util\nMeter\n)R}" + text("sum") + "K\x05sb";
-  const auto found = parse(legacy("}(" + text("meter") + object + text("w") + tensor("FloatStorage", 2, {2}, {1}) + "u",
-                                  {{"0", 2, "01234567"}}));
+  const auto found = parse_checkpoint_bytes(legacy(
+      "}(" + text("meter") + object + text("w") + tensor("FloatStorage", 2, {2}, {1}) + "u", {{"0", 2, "01234567"}}));
   EXPECT_EQ(found.tensors.size(), 1u);
   ASSERT_EQ(found.notes.size(), 1u);
   EXPECT_NE(found.notes[0].find("'acme.util.Meter'"), std::string::npos) << found.notes[0];
   const std::string strange = "cacme.util\nrebuild\n(" + tensor("FloatStorage", 2, {2}, {1}) + "tR";
-  EXPECT_REFUSED(parse(legacy(dict("w", strange), {{"0", 2, "01234567"}})), ErrorCode::kUnsupported,
+  EXPECT_REFUSED(parse_checkpoint_bytes(legacy(dict("w", strange), {{"0", 2, "01234567"}})), ErrorCode::kUnsupported,
                  "tensor 'w' is made by 'acme.util.rebuild'");
-  EXPECT_REFUSED(parse(legacy(object, {})), ErrorCode::kUnsupported, "a whole Python object of 'acme.util.Meter'");
+  EXPECT_REFUSED(parse_checkpoint_bytes(legacy(object, {})), ErrorCode::kUnsupported,
+                 "a whole Python object of 'acme.util.Meter'");
 }
 
 TEST(Checkpoint, UnfoldingIsBounded) {
@@ -219,14 +223,16 @@ TEST(Checkpoint, UnfoldingIsBounded) {
         "q\x01"
         "0}(" +
         text("a") + "h\x01" + text("b") + "h\x01u";
-  EXPECT_REFUSED(parse(legacy(bomb, {})), ErrorCode::kBadFile, "unfold");
-  EXPECT_REFUSED(parse(legacy("}q\x01" + text("a") + "h\x01s", {})), ErrorCode::kBadFile, "deep");  // holds itself
+  EXPECT_REFUSED(parse_checkpoint_bytes(legacy(bomb, {})), ErrorCode::kBadFile, "unfold");
+  EXPECT_REFUSED(parse_checkpoint_bytes(legacy("}q\x01" + text("a") + "h\x01s", {})), ErrorCode::kBadFile,
+                 "deep");  // holds itself
   const std::string same =
       "}(" + text("w") + tensor("FloatStorage", 2, {2}, {1}) + text("w") + tensor("FloatStorage", 2, {2}, {1}) + "u";
-  EXPECT_REFUSED(parse(legacy(same, {{"0", 2, "01234567"}})), ErrorCode::kBadFile, "'w' twice");
-  EXPECT_REFUSED(parse(legacy("}", {})), ErrorCode::kBadFile, "no tensors");
-  EXPECT_REFUSED(parse(legacy(dict("\xff", tensor("FloatStorage", 2, {2}, {1})), {{"0", 2, "01234567"}})),
-                 ErrorCode::kBadFile, "UTF-8");
+  EXPECT_REFUSED(parse_checkpoint_bytes(legacy(same, {{"0", 2, "01234567"}})), ErrorCode::kBadFile, "'w' twice");
+  EXPECT_REFUSED(parse_checkpoint_bytes(legacy("}", {})), ErrorCode::kBadFile, "no tensors");
+  EXPECT_REFUSED(
+      parse_checkpoint_bytes(legacy(dict("\xff", tensor("FloatStorage", 2, {2}, {1})), {{"0", 2, "01234567"}})),
+      ErrorCode::kBadFile, "UTF-8");
 }
 
 TEST(Checkpoint, TellsOtherPicklesAndZipsApart) {  // P05
@@ -238,7 +244,7 @@ TEST(Checkpoint, TellsOtherPicklesAndZipsApart) {  // P05
                  ErrorCode::kUnsupported, "tar archive");
   std::string old = legacy("}", {});
   old[old.find("M\xe9\x03") + 1] = 'x';
-  EXPECT_REFUSED(parse(old), ErrorCode::kUnsupported, "unknown version");
+  EXPECT_REFUSED(parse_checkpoint_bytes(old), ErrorCode::kUnsupported, "unknown version");
 }
 
 }  // namespace

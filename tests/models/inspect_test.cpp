@@ -9,7 +9,7 @@ namespace gesso {
 namespace {
 
 using testing::Contains;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using testing::Not;
 
 struct Loaded {

@@ -13,8 +13,8 @@
 namespace gesso {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 /// The message with which a request is refused; empty when it is accepted.
 std::string refusal(std::string_view json) {

@@ -244,6 +244,19 @@ TEST_F(Run, WhatHasNoEffectIsSaid) {
   EXPECT_THAT(said, ::testing::ElementsAre("strength", "eta", "flow_shift", "guidance"));
 }
 
+TEST_F(Run, MoreThreadsThanProcessorsAreClampedAndSaid) {
+  Request r = request(Golden("tiny_sd1"), data("golden/tiny_sd1.safetensors"));
+  r.steps = 1;
+  r.threads = 10000;
+  std::vector<std::string> said;
+  const auto engine = make_engine({});
+  const auto picture = engine->generate(r, [&](const Event& e) { said.push_back(e.text); }, {}).pictures[0].pixels;
+  EXPECT_THAT(said, ::testing::Contains(::testing::StartsWith("threads: 10000 are more than the ")));
+  EXPECT_LE(thread_count(), processor_count());
+  r.threads = 1;
+  EXPECT_EQ(engine->generate(r, ignore, {}).pictures[0].pixels, picture);
+}
+
 TEST_F(Run, StableDiffusion3) {
   const Golden golden("tiny_sd3");
   Request r = flow_request(request(golden, data("golden/tiny_sd3.safetensors")));

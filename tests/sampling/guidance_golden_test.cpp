@@ -10,7 +10,7 @@
 namespace gesso {
 namespace {
 
-constexpr double kTolerance = 1e-5;  // f32 against f64, over sums of 64 values
+constexpr double kGuidanceTolerance = 1e-5;  // f32 against f64, over sums of 64 values
 
 class GuidanceGoldens : public testing::Test {
  protected:
@@ -33,7 +33,7 @@ class GuidanceGoldens : public testing::Test {
         {x, 2, find_prediction("eps").scalings(2), branches, outputs, guidance_scale(options, 2), memory});
   }
   void expect(const std::string& name, const Latent& got) {
-    expect_close(got.values, golden.at(name), kTolerance, name);
+    expect_close(got.values, golden.at(name), kGuidanceTolerance, name);
   }
 
   GoldenFile golden{"guidance"};

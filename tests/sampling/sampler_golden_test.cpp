@@ -12,7 +12,7 @@ namespace gesso {
 namespace {
 
 /// Runs are f64 there and f32 here: each step rounds once or twice, and a few samplers divide differences.
-constexpr double kTolerance = 1e-5;
+constexpr double kSamplerTolerance = 1e-5;
 
 Estimate formula(const Latent& x, double sigma) {
   Latent denoised = x;
@@ -36,16 +36,16 @@ class RecordedNoise final : public Noise {
 };
 
 /// "name@eta.schedule.steps", the parts of a case.
-struct Case {
+struct SamplerCase {
   std::string sampler, schedule, sigmas;
   std::optional<double> eta;
 };
 
-std::optional<Case> case_of(const std::string& name) {
+std::optional<SamplerCase> sampler_case(const std::string& name) {
   const size_t last = name.rfind('.');
   if (last == name.npos || name.starts_with("sigmas.")) return std::nullopt;
   const size_t middle = name.rfind('.', last - 1);
-  Case c{name.substr(0, middle), name.substr(middle + 1, last - middle - 1), "sigmas" + name.substr(middle), {}};
+  SamplerCase c{name.substr(0, middle), name.substr(middle + 1, last - middle - 1), "sigmas" + name.substr(middle), {}};
   if (const size_t at = c.sampler.find('@'); at != c.sampler.npos) {
     c.eta = std::stod(c.sampler.substr(at + 1));
     c.sampler.resize(at);
@@ -56,7 +56,7 @@ std::optional<Case> case_of(const std::string& name) {
 TEST(SamplerGoldens, EveryRunEqualsItsReferenceStepByStep) {
   const GoldenFile golden("samplers");
   for (const auto& [name, want] : golden.all()) {
-    const std::optional<Case> c = case_of(name);
+    const std::optional<SamplerCase> c = sampler_case(name);
     if (!c) continue;
     const std::vector<double> sigmas = golden.doubles(c->sigmas);
     RecordedNoise noise(golden.at("noise"));
@@ -72,7 +72,7 @@ TEST(SamplerGoldens, EveryRunEqualsItsReferenceStepByStep) {
     };
     const Latent end = sample(*find_sampler(c->sampler).sampler, formula, start, context);
     if (!whole_run) got = end.values;
-    expect_close(got, want, kTolerance, name);
+    expect_close(got, want, kSamplerTolerance, name);
   }
 }
 
@@ -80,7 +80,7 @@ TEST(SamplerGoldens, EverySamplerHasThem) {
   const GoldenFile golden("samplers");
   std::set<std::string, std::less<>> covered;
   for (const auto& [name, values] : golden.all())
-    if (const std::optional<Case> c = case_of(name)) covered.insert(c->sampler);
+    if (const std::optional<SamplerCase> c = sampler_case(name)) covered.insert(c->sampler);
   for (const Sampler& sampler : samplers()) EXPECT_TRUE(covered.contains(sampler.name)) << sampler.name;
 }
 

@@ -11,8 +11,6 @@
 namespace gesso {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 /// The estimate for pictures of which every pixel is 1 or -1.
 Estimate two_values(Latent x, double sigma) {
   for (float& value : x.values) value = static_cast<float>(std::tanh(value / (sigma * sigma)));
@@ -175,11 +173,12 @@ TEST(Samplers, RefuseContextsOutOfRange) {
                  [&] { run({.sigmas = rising, .noise = noise, .table = &stable_diffusion_table()}); });
     expect_error(ErrorCode::kUsage, "at least one sigma",
                  [&] { run({.sigmas = {}, .noise = noise, .table = &stable_diffusion_table()}); });
-    expect_error(ErrorCode::kUsage, "eta", [&] { run({.sigmas = good, .noise = noise, .options = {.eta = kNan}}); });
+    expect_error(ErrorCode::kUsage, "eta",
+                 [&] { run({.sigmas = good, .noise = noise, .options = {.eta = std::nan("")}}); });
     expect_error(ErrorCode::kUsage, "s_noise",
                  [&] { run({.sigmas = good, .noise = noise, .options = {.s_noise = -1}}); });
     expect_error(ErrorCode::kUsage, "s_churn",
-                 [&] { run({.sigmas = good, .noise = noise, .options = {.s_churn = kNan}}); });
+                 [&] { run({.sigmas = good, .noise = noise, .options = {.s_churn = std::nan("")}}); });
     expect_error(ErrorCode::kUsage, "order", [&] { run({.sigmas = good, .noise = noise, .options = {.order = 5}}); });
     const std::vector<double> above_one = {2, 0};
     expect_error(ErrorCode::kUsage, "1 at most", [&] { run({.sigmas = above_one, .noise = noise, .flow = true}); });
@@ -190,7 +189,7 @@ TEST(Samplers, StopWhenTheModelGivesNan) {
   CountingNoise noise;
   const std::vector<double> sigmas = {4, 2, 0};
   const Denoise denoise = [](Latent x, double sigma) -> Estimate {
-    if (sigma < 2.001) x.values[0] = static_cast<float>(kNan);
+    if (sigma < 2.001) x.values[0] = static_cast<float>(std::nan(""));
     return {x, x};
   };
   for (const Sampler& sampler : samplers())

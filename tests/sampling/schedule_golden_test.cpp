@@ -11,28 +11,28 @@
 namespace gesso {
 namespace {
 
-constexpr double kTolerance = 1e-5;  // relative; the golden is stored in f32
+constexpr double kScheduleTolerance = 1e-5;  // relative; the golden is stored in f32
 
 /// "flow.beta.20" or "beta.20": a schedule, its number of steps and its table. Others are parts of schedules or tables.
-struct Case {
+struct ScheduleCase {
   std::string schedule;
   int steps;
   bool flow;
 };
 
-std::optional<Case> case_of(std::string name) {
+std::optional<ScheduleCase> schedule_case(std::string name) {
   const bool flow = name.starts_with("flow.");
   if (flow) name = name.substr(5);
   const size_t dot = name.find('.');
   if (dot == name.npos || !match_row(schedules(), name.substr(0, dot))) return std::nullopt;
   if (name.find_first_not_of("0123456789", dot + 1) != name.npos) return std::nullopt;
-  return Case{name.substr(0, dot), std::stoi(name.substr(dot + 1)), flow};
+  return ScheduleCase{name.substr(0, dot), std::stoi(name.substr(dot + 1)), flow};
 }
 
 TEST(ScheduleGoldens, EveryScheduleEqualsItsReference) {
   const GoldenFile golden("schedules");
   for (const auto& [name, want] : golden.all()) {
-    const std::optional<Case> c = case_of(name);
+    const std::optional<ScheduleCase> c = schedule_case(name);
     if (!c) continue;
     const SigmaTable& table = c->flow ? flow_table() : stable_diffusion_table();
     const Schedule& schedule = find_schedule(c->schedule);
@@ -40,7 +40,8 @@ TEST(ScheduleGoldens, EveryScheduleEqualsItsReference) {
     if (schedule.name == "polyexponential") options.rho = 2;
     const std::vector<double> got = schedule.sigmas(table, c->steps, options);
     ASSERT_EQ(got.size(), want.size()) << name;
-    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], kTolerance * want[i]) << name << " at " << i;
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got[i], want[i], kScheduleTolerance * want[i]) << name << " at " << i;
   }
 }
 
@@ -48,7 +49,7 @@ TEST(ScheduleGoldens, EveryScheduleHasThem) {
   const GoldenFile golden("schedules");
   std::set<std::string, std::less<>> covered;
   for (const auto& [name, values] : golden.all())
-    if (const std::optional<Case> c = case_of(name)) covered.insert(c->schedule);
+    if (const std::optional<ScheduleCase> c = schedule_case(name)) covered.insert(c->schedule);
   for (const Schedule& schedule : schedules()) EXPECT_TRUE(covered.contains(schedule.name)) << schedule.name;
 }
 

@@ -10,8 +10,6 @@
 namespace gesso {
 namespace {
 
-const double kNan = std::numeric_limits<double>::quiet_NaN();
-
 TEST(Schedules, EqualTheReference) {
   for (const golden::ScheduleCase& want : golden::kSchedules) {
     const SigmaTable& table = want.table == "zsnr" ? zsnr_table() : stable_diffusion_table();
@@ -54,7 +52,7 @@ TEST(Schedules, RefuseOptionsOutOfRange) {
   };
   refuse("rho", {.rho = -1});
   refuse("alpha", {.alpha = 0});
-  refuse("beta", {.beta = kNan});
+  refuse("beta", {.beta = std::nan("")});
   refuse("tokens", {.tokens = 0});
   refuse("std", {.std = 0});
   refuse("logsnr_min", {.logsnr_min = 19});
@@ -92,7 +90,8 @@ TEST(ParseSigmas, RefusesWhatIsNoSchedule) {
 TEST(CheckSigmas, NamesTheSigmaThatIsWrong) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_NO_THROW(check_sigmas(std::vector<double>{3, 2, 2, 0.5}));
-  const std::vector<std::vector<double>> wrong = {{}, {1, kNan}, {infinity, 1}, {1, -1}, {1, 0, 0}, {1, 2, 0}, {0, 1}};
+  const std::vector<std::vector<double>> wrong = {{},        {1, std::nan("")}, {infinity, 1}, {1, -1},
+                                                  {1, 0, 0}, {1, 2, 0},         {0, 1}};
   for (const auto& sigmas : wrong) expect_error(ErrorCode::kUsage, "sigma", [&] { check_sigmas(sigmas); });
   expect_error(ErrorCode::kUsage, "sigma 2 of 3 is 2 after 1", [] { check_sigmas(std::vector<double>{1, 2, 0}); });
 }
@@ -108,7 +107,7 @@ TEST(Strength, RunsTheFloorOfItsShare) {
   EXPECT_EQ(steps_for_strength(1, 0.9999), 0);
   for (int percent = 0; percent <= 100; ++percent) EXPECT_EQ(steps_for_strength(100, percent / 100.0), percent);
   EXPECT_EQ(steps_for_strength(-3, 0.5), 0);
-  for (double strength : {-0.01, 1.0001, 50.0, kNan, std::numeric_limits<double>::infinity()})
+  for (double strength : {-0.01, 1.0001, 50.0, std::nan(""), std::numeric_limits<double>::infinity()})
     expect_error(ErrorCode::kUsage, "denoising strength must be from 0 to 1",
                  [&] { steps_for_strength(20, strength); });
 }

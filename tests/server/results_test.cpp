@@ -12,7 +12,7 @@ namespace server {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using testing::Not;
 
 TEST(ProgressMeter, CountsAllPicturesOfAJob) {

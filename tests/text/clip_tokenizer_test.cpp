@@ -22,7 +22,7 @@
 namespace gesso {
 namespace {
 
-const ClipTokenizer& tokenizer() {
+const ClipTokenizer& clip_tokenizer() {
   static const ClipTokenizer instance;
   return instance;
 }
@@ -31,11 +31,11 @@ using Ids = std::vector<int32_t>;
 
 // T14; the ids are those of CLIPTokenizer of transformers 5.24 over the same vocabulary, as everywhere in this file.
 TEST(ClipTokenizer, ReferenceIds) {
-  EXPECT_EQ(tokenizer().encode("a photo of a fox"), (Ids{320, 1125, 539, 320, 3240}));
-  EXPECT_EQ(tokenizer().encode("this is a test string of text"), (Ids{589, 533, 320, 1628, 9696, 539, 4160}));
-  EXPECT_EQ(tokenizer().encode(""), Ids{});
-  EXPECT_EQ(tokenizer().encode(" \n\u3000"), Ids{});
-  EXPECT_EQ(tokenizer().token(3240), "fox</w>");
+  EXPECT_EQ(clip_tokenizer().encode("a photo of a fox"), (Ids{320, 1125, 539, 320, 3240}));
+  EXPECT_EQ(clip_tokenizer().encode("this is a test string of text"), (Ids{589, 533, 320, 1628, 9696, 539, 4160}));
+  EXPECT_EQ(clip_tokenizer().encode(""), Ids{});
+  EXPECT_EQ(clip_tokenizer().encode(" \n\u3000"), Ids{});
+  EXPECT_EQ(clip_tokenizer().token(3240), "fox</w>");
 }
 
 std::string gunzip(const std::string& name) {
@@ -58,7 +58,7 @@ TEST(ClipTokenizer, GoldenLines) {
   int count = 0;
   for (std::string line, wanted; std::getline(lines, line) && std::getline(ids, wanted); ++count) {
     const auto text = nlohmann::json::parse(line).get<std::string>();
-    ASSERT_EQ(tokenizer().encode(text), read_ids(wanted)) << line;
+    ASSERT_EQ(clip_tokenizer().encode(text), read_ids(wanted)) << line;
   }
   EXPECT_EQ(count, 10000);
 }
@@ -67,58 +67,59 @@ TEST(ClipTokenizer, GoldenNamed) {
   std::ifstream file(GESSO_TEST_DATA "/tokenizer/clip_named.json");
   const auto named = nlohmann::json::parse(file);
   EXPECT_FALSE(named.empty());
-  for (const auto& [text, ids] : named.items()) EXPECT_EQ(tokenizer().encode(text), ids.get<Ids>()) << text;
+  for (const auto& [text, ids] : named.items()) EXPECT_EQ(clip_tokenizer().encode(text), ids.get<Ids>()) << text;
 }
 
 // T16
 TEST(ClipTokenizer, NormalisesAsTheReference) {
-  EXPECT_EQ(tokenizer().encode("a\u0301e\u0344"), (Ids{7261, 40520, 136, 479}));
-  EXPECT_EQ(tokenizer().encode("\u0130stanbul"), (Ids{328, 16384, 11231}));
-  EXPECT_EQ(tokenizer().encode("Σας ΣΑΣ"), (Ids{139, 225, 138, 109, 139, 480, 139, 225, 138, 109, 139, 481}));
-  EXPECT_EQ(tokenizer().encode("Cafe\u0301 A\u030angstro\u0308m"), tokenizer().encode("caf\u00e9 \u00e5ngstr\u00f6m"));
+  EXPECT_EQ(clip_tokenizer().encode("a\u0301e\u0344"), (Ids{7261, 40520, 136, 479}));
+  EXPECT_EQ(clip_tokenizer().encode("\u0130stanbul"), (Ids{328, 16384, 11231}));
+  EXPECT_EQ(clip_tokenizer().encode("Σας ΣΑΣ"), (Ids{139, 225, 138, 109, 139, 480, 139, 225, 138, 109, 139, 481}));
+  EXPECT_EQ(clip_tokenizer().encode("Cafe\u0301 A\u030angstro\u0308m"),
+            clip_tokenizer().encode("caf\u00e9 \u00e5ngstr\u00f6m"));
 }
 
 // T05
 TEST(ClipTokenizer, WhiteSpaceOnlySeparates) {
-  const auto ids = tokenizer().encode("a , cat");
+  const auto ids = clip_tokenizer().encode("a , cat");
   for (const auto text : {"a, cat", "a\n,\tcat", " a\u00a0,\r\ncat\u2003", "A,CAT"})
-    EXPECT_EQ(tokenizer().encode(text), ids) << text;
+    EXPECT_EQ(clip_tokenizer().encode(text), ids) << text;
 }
 
 TEST(ClipTokenizer, SpecialTokens) {
-  EXPECT_EQ(tokenizer().encode("<|STARTOFTEXT|> x<|endoftext|><|endoftext|>"), (Ids{49406, 343, 49407, 49407}));
-  EXPECT_EQ(tokenizer().encode("<|<|endoftext|> <|endoftext"), (Ids{27, 347, 49407, 27, 347, 40786, 4160}));
+  EXPECT_EQ(clip_tokenizer().encode("<|STARTOFTEXT|> x<|endoftext|><|endoftext|>"), (Ids{49406, 343, 49407, 49407}));
+  EXPECT_EQ(clip_tokenizer().encode("<|<|endoftext|> <|endoftext"), (Ids{27, 347, 49407, 27, 347, 40786, 4160}));
 }
 
 TEST(ClipTokenizer, InvalidUtf8IsReplaced) {
-  EXPECT_EQ(tokenizer().encode("a\xff\xfe b\xe2\x82"), tokenizer().encode("a\uFFFD\uFFFD b\uFFFD"));
+  EXPECT_EQ(clip_tokenizer().encode("a\xff\xfe b\xe2\x82"), clip_tokenizer().encode("a\uFFFD\uFFFD b\uFFFD"));
   std::mt19937 random(1);
   for (int round = 0; round < 500; ++round) {
     std::string bytes(random() % 40, '\0');
     for (auto& byte : bytes) byte = static_cast<char>(random());
-    for (const int32_t id : tokenizer().encode(bytes)) ASSERT_TRUE(id >= 0 && id < ClipTokenizer::kVocabulary);
+    for (const int32_t id : clip_tokenizer().encode(bytes)) ASSERT_TRUE(id >= 0 && id < ClipTokenizer::kVocabulary);
   }
 }
 
 TEST(ClipTokenizer, TokensEndWordsAndSpell) {
-  EXPECT_TRUE(tokenizer().ends_word(3240));
-  EXPECT_TRUE(tokenizer().ends_word(267));
-  EXPECT_FALSE(tokenizer().ends_word(64));
-  EXPECT_FALSE(tokenizer().ends_word(-1));
-  EXPECT_FALSE(tokenizer().ends_word(ClipTokenizer::kVocabulary));
-  EXPECT_EQ(tokenizer().token(0), "!");
-  EXPECT_EQ(tokenizer().token(256), "!</w>");
-  EXPECT_EQ(tokenizer().token(ClipTokenizer::kEos), "<|endoftext|>");
-  EXPECT_THROW(tokenizer().token(-1), Error);
-  EXPECT_THROW(tokenizer().token(ClipTokenizer::kVocabulary), Error);
+  EXPECT_TRUE(clip_tokenizer().ends_word(3240));
+  EXPECT_TRUE(clip_tokenizer().ends_word(267));
+  EXPECT_FALSE(clip_tokenizer().ends_word(64));
+  EXPECT_FALSE(clip_tokenizer().ends_word(-1));
+  EXPECT_FALSE(clip_tokenizer().ends_word(ClipTokenizer::kVocabulary));
+  EXPECT_EQ(clip_tokenizer().token(0), "!");
+  EXPECT_EQ(clip_tokenizer().token(256), "!</w>");
+  EXPECT_EQ(clip_tokenizer().token(ClipTokenizer::kEos), "<|endoftext|>");
+  EXPECT_THROW(clip_tokenizer().token(-1), Error);
+  EXPECT_THROW(clip_tokenizer().token(ClipTokenizer::kVocabulary), Error);
 }
 
 TEST(ClipTokenizer, AMegabyteWordIsNotQuadratic) {
   const std::clock_t start = std::clock();  // processor time: the machine may be busy
-  const auto ids = tokenizer().encode(std::string(1 << 20, 'a'));
+  const auto ids = clip_tokenizer().encode(std::string(1 << 20, 'a'));
   EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 30);  // 0.2 s; with sanitizers a few; quadratic takes hours
   std::string spelled;
-  for (const int32_t id : ids) spelled += tokenizer().token(id);
+  for (const int32_t id : ids) spelled += clip_tokenizer().token(id);
   EXPECT_EQ(spelled, std::string(1 << 20, 'a') + "</w>");
 }
 

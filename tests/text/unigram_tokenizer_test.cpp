@@ -19,7 +19,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-const UnigramTokenizer& tokenizer() {
+const UnigramTokenizer& unigram() {
   static const UnigramTokenizer instance(t5_vocabulary());
   return instance;
 }
@@ -40,7 +40,7 @@ TEST(UnigramTokenizer, GoldenLines) {
   for (std::string line, wanted; std::getline(lines, line) && std::getline(ids, wanted); ++count) {
     std::istringstream stream(wanted);
     const Ids expected(std::istream_iterator<int32_t>(stream), {});
-    const Ids actual = tokenizer().encode(nlohmann::json::parse(line).get<std::string>());
+    const Ids actual = unigram().encode(nlohmann::json::parse(line).get<std::string>());
     if (actual == expected) continue;
     if (++wrong <= 5) {
       EXPECT_EQ(actual, expected) << line;
@@ -54,7 +54,7 @@ TEST(UnigramTokenizer, GoldenNamed) {
   std::ifstream file(GESSO_TEST_DATA "/tokenizer/t5_named.json");
   const auto named = nlohmann::json::parse(file);
   EXPECT_GT(named.size(), 10u);
-  for (const auto& [text, ids] : named.items()) EXPECT_EQ(tokenizer().encode(text), ids.get<Ids>()) << text;
+  for (const auto& [text, ids] : named.items()) EXPECT_EQ(unigram().encode(text), ids.get<Ids>()) << text;
 }
 
 TEST(UnigramTokenizer, AnyBytesAreText) {
@@ -62,7 +62,7 @@ TEST(UnigramTokenizer, AnyBytesAreText) {
   for (int i = 0; i < 200; ++i) {
     std::string bytes(random() % 60, ' ');
     for (char& c : bytes) c = static_cast<char>(random() % 5 ? random() : '<');
-    for (const int32_t id : tokenizer().encode(bytes)) EXPECT_TRUE(id >= 0 && id < tokenizer().size());
+    for (const int32_t id : unigram().encode(bytes)) EXPECT_TRUE(id >= 0 && id < unigram().size());
   }
 }
 

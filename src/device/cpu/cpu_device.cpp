@@ -132,10 +132,12 @@ void CpuDevice::trim() {
 
 const Kernels* CpuDevice::begin(const OpCost& cost) {
   if (interrupted_ && interrupted_()) fail(ErrorCode::kCancelled, "cancelled");
+  if (profile_) profile_->begin();
   return &kKernels;
 }
 
 void CpuDevice::end(const OpCost& cost) {
+  if (profile_) profile_->end(cost);
   if (!streaming_) return;
   for (const Weight& weight : cost.weights)
     if (weight) weight->release();

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "device/device.h"
+#include "device/profile.h"
 
 namespace gesso {
 
@@ -26,9 +27,12 @@ class CpuDevice : public Device {
   /// Whether to drop what an operation prepared from its weights as soon as it is done: slow, but of weights only one
   /// at a time is in memory.
   void set_streaming(bool streaming) { streaming_ = streaming; }
+  /// Books the time of every operation from now on; null: none. The profile outlives its use.
+  void set_profile(Profile* profile) { profile_ = profile; }
   /// Gives pooled memory that is not in use back to the system.
   void trim();
-  int64_t peak_bytes() const { return peak_; }  ///< most bytes in use at once since the start
+  int64_t peak_bytes() const { return peak_; }  ///< most bytes in use at once since the start or the last reset
+  void reset_peak() { peak_ = in_use_; }
 
   void give_back(void* data, int64_t capacity);  ///< called by its storage
 
@@ -39,6 +43,7 @@ class CpuDevice : public Device {
  private:
   std::function<bool()> interrupted_;
   bool streaming_ = false;
+  Profile* profile_ = nullptr;
   std::mutex mutex_;
   std::multimap<int64_t, void*> free_;  // capacity -> block
   int64_t in_use_ = 0, peak_ = 0;

@@ -6,7 +6,7 @@
 namespace gesso::test {
 namespace {
 
-struct Case {
+struct AttentionCase {
   int64_t b, tq, tk;
   int heads;
   int64_t d;
@@ -14,8 +14,9 @@ struct Case {
 };
 
 // softmax(scale q k^T) v, written as the formula.
-std::vector<double> reference(const Case& c, double scale, const std::vector<double>& q, const std::vector<double>& k,
-                              const std::vector<double>& v, const std::vector<double>& bias = {}) {
+std::vector<double> reference(const AttentionCase& c, double scale, const std::vector<double>& q,
+                              const std::vector<double>& k, const std::vector<double>& v,
+                              const std::vector<double>& bias = {}) {
   const int64_t row = c.heads * c.d;
   std::vector<double> y(static_cast<size_t>(c.b * c.tq * row)), p(static_cast<size_t>(c.tk));
   for (int64_t b = 0; b < c.b; ++b)
@@ -48,13 +49,13 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Attention
 }
 
 TEST(AttentionKernel, AgreesWithTheFormula) {
-  const Case cases[] = {
+  const AttentionCase cases[] = {
       {1, 1, 1, 1, 1, false},      {2, 5, 3, 2, 7, false},    {1, 77, 77, 3, 64, true},   {1, 50, 154, 2, 40, false},
       {2, 49, 129, 1, 80, false},  {1, 97, 300, 2, 33, true}, {1, 1, 513, 1, 160, false}, {1, 130, 20, 1, 12, true},
       {1, 20, 257, 1, 512, false}, {1, 3, 9, 1, 1024, false}, {1, 210, 70, 2, 16, false},
   };
   for (const DType dtype : {DType::kF32, DType::kBF16})
-    for (const Case& c : cases) {
+    for (const AttentionCase& c : cases) {
       SCOPED_TRACE(testing::Message() << to_string(dtype) << " tq " << c.tq << " tk " << c.tk << " d " << c.d);
       const Tensor q = random_tensor({c.b, c.tq, c.heads * c.d}, dtype, 1, 0, 2);
       const Tensor k = random_tensor({c.b, c.tk, c.heads * c.d}, dtype, 2);
@@ -67,10 +68,10 @@ TEST(AttentionKernel, AgreesWithTheFormula) {
 }
 
 TEST(AttentionKernel, AddsTheBias) {
-  const Case cases[] = {{1, 1, 1, 1, 4, false},     {2, 5, 3, 2, 7, false},   {1, 77, 77, 3, 64, false},
-                        {1, 61, 300, 2, 33, false}, {1, 97, 150, 2, 8, true}, {1, 210, 70, 1, 16, false}};
+  const AttentionCase cases[] = {{1, 1, 1, 1, 4, false},     {2, 5, 3, 2, 7, false},   {1, 77, 77, 3, 64, false},
+                                 {1, 61, 300, 2, 33, false}, {1, 97, 150, 2, 8, true}, {1, 210, 70, 1, 16, false}};
   for (const DType dtype : {DType::kF32, DType::kBF16})
-    for (const Case& c : cases) {
+    for (const AttentionCase& c : cases) {
       SCOPED_TRACE(testing::Message() << to_string(dtype) << " tq " << c.tq << " tk " << c.tk << " d " << c.d);
       const Tensor q = random_tensor({c.b, c.tq, c.heads * c.d}, dtype, 1, 0, 2);
       const Tensor k = random_tensor({c.b, c.tk, c.heads * c.d}, dtype, 2);
@@ -84,7 +85,7 @@ TEST(AttentionKernel, AddsTheBias) {
 
 TEST(AttentionKernel, MinusInfinityHidesAKeyWhereverItLies) {
   // The first 140 keys, more than a block, and the last 10 are hidden.
-  const Case c{1, 50, 300, 2, 8, false};
+  const AttentionCase c{1, 50, 300, 2, 8, false};
   const Tensor q = random_tensor({1, c.tq, 16}, DType::kF32, 1), k = random_tensor({1, c.tk, 16}, DType::kF32, 2);
   std::vector<float> hidden(static_cast<size_t>(c.tk * c.tq), 0.f);
   for (int64_t key = 0; key < c.tk; ++key)

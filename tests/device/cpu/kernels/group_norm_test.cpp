@@ -37,7 +37,7 @@ Tensor normalise(const Tensor& x, const Tensor& add, const Tensor& scale, const 
   return y;
 }
 
-struct Case {
+struct NormCase {
   Shape shape;
   int groups;
   bool add;
@@ -46,14 +46,14 @@ struct Case {
 };
 
 TEST(GroupNormKernel, AgreesWithTheFormula) {
-  const Case cases[] = {
+  const NormCase cases[] = {
       {{1, 1, 1, 4}, 2, false, Activation::kNone, 0},        {{2, 3, 5, 32}, 8, true, Activation::kSilu, 1},
       {{1, 9, 7, 64}, 16, false, Activation::kSilu, -3},     {{2, 11, 13, 320}, 32, true, Activation::kNone, 0.5f},
       {{1, 1300, 33}, 3, true, Activation::kSilu, 2},        {{3, 2, 31}, 31, false, Activation::kNone, 0},
       {{1, 7, 10, 1, 640}, 32, false, Activation::kSilu, 0}, {{1, 40, 17, 128}, 1, true, Activation::kNone, 10},
   };
   for (const DType dtype : {DType::kF32, DType::kBF16})
-    for (const Case& c : cases) {
+    for (const NormCase& c : cases) {
       SCOPED_TRACE(testing::Message() << to_string(dtype) << " " << to_string(c.shape) << " groups " << c.groups);
       const int64_t channels = c.shape[-1];
       const Tensor x = random_tensor(c.shape, dtype, 1, c.mean, 2);

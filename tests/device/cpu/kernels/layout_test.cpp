@@ -3,10 +3,10 @@
 namespace gesso::test {
 namespace {
 
-constexpr DType kTypes[] = {DType::kF32, DType::kBF16};
+constexpr DType kLayoutTypes[] = {DType::kF32, DType::kBF16};
 
 TEST(ConcatKernel, JoinsTheLastAxis) {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kLayoutTypes) {
     const Tensor a = random_tensor({3, 41, 5}, dtype, 1), b = random_tensor({3, 41, 320}, dtype, 2);
     const std::vector<double> left = values(a), right = values(b);
     std::vector<double> want;
@@ -21,7 +21,7 @@ TEST(ConcatKernel, JoinsTheLastAxis) {
 }
 
 TEST(UpsampleNearestKernel, RepeatsPixels) {
-  for (const DType dtype : kTypes)
+  for (const DType dtype : kLayoutTypes)
     for (const auto& [factor, cut] : {std::pair(1, 0), {2, 0}, {2, 1}, {3, 0}, {3, 2}}) {
       const int height = 5 * factor - cut, width = 7 * factor - cut;
       const Tensor x = random_tensor({2, 5, 7, 33}, dtype, 1);
@@ -39,7 +39,7 @@ TEST(UpsampleNearestKernel, RepeatsPixels) {
 }
 
 TEST(ChannelsKernel, LastAndBackAgain) {
-  for (const DType dtype : kTypes)
+  for (const DType dtype : kLayoutTypes)
     for (const int64_t c : {1, 3, 4, 17, 100}) {
       const Tensor x = random_tensor({2, c, 9, 37}, dtype, 1);
       const std::vector<double> v = values(x);
@@ -57,7 +57,7 @@ TEST(ChannelsKernel, LastAndBackAgain) {
 }
 
 TEST(ColumnsKernel, CopiesARunOfEachRow) {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kLayoutTypes) {
     const Tensor x = random_tensor({3, 41, 25}, dtype, 1);
     const std::vector<double> v = values(x);
     std::vector<double> want;
@@ -69,7 +69,7 @@ TEST(ColumnsKernel, CopiesARunOfEachRow) {
 }
 
 TEST(PatchifyKernel, GathersSquaresAndBackAgain) {
-  for (const DType dtype : kTypes)
+  for (const DType dtype : kLayoutTypes)
     for (const bool channels_first : {true, false})
       for (const int size : {1, 2, 3}) {
         const int64_t c = 5, h = 3, w = 7;
