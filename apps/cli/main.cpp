@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "convert.h"
 #include "generate.h"
 #include "help.h"
 #include "inspect.h"
@@ -35,14 +36,15 @@ int run(std::vector<std::string> arguments) {
   arguments.erase(arguments.begin());
   if (command == "generate") return cli::generate(arguments);
   if (command == "inspect") return cli::inspect(arguments);
+  if (command == "convert") return cli::convert(arguments);
   if (command == "schema") return print(std::string(gesso_schema()) + "\n");
   if (command == "version") return print(fmt::format("gesso {}\n", gesso_version()));
   if (command == "help") return print(help_text(std::ranges::find(arguments, "all") != arguments.end()));
   if (command == "serve") return cli::serve(arguments);
-  for (const char* later : {"bench", "convert", "upscale"})
+  for (const char* later : {"bench", "upscale"})
     if (command == later) throw cli::usage(fmt::format("{}: not supported yet", command));
   throw cli::usage(
-      fmt::format("unknown command '{}'; known: generate, serve, inspect, schema, version, help", command));
+      fmt::format("unknown command '{}'; known: generate, serve, inspect, convert, schema, version, help", command));
 }
 
 }  // namespace
