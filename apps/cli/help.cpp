@@ -71,6 +71,7 @@ constexpr const char* kCommands =
     "  gesso inspect FILE...         what files are, and the command that runs them\n"
     "  gesso serve [options]         pictures over HTTP; gesso serve --help lists its options\n"
     "  gesso bench [NAME...]         what this machine can do, and how near to it Gesso comes\n"
+    "  gesso convert FILE... -o OUT  models as one file, in other types (--help)\n"
     "  gesso schema                  the JSON schema of a request\n"
     "  gesso version\n";
 

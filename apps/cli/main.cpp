@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench.h"
+#include "convert.h"
 #include "generate.h"
 #include "help.h"
 #include "inspect.h"
@@ -37,15 +38,15 @@ int run(std::vector<std::string> arguments) {
   arguments.erase(arguments.begin());
   if (command == "generate") return cli::generate(arguments);
   if (command == "inspect") return cli::inspect(arguments);
+  if (command == "convert") return cli::convert(arguments);
   if (command == "schema") return print(std::string(gesso_schema()) + "\n");
   if (command == "version") return print(fmt::format("gesso {}\n", gesso_version()));
   if (command == "help") return print(help_text(std::ranges::find(arguments, "all") != arguments.end()));
   if (command == "serve") return cli::serve(arguments);
   if (command == "bench") return cli::bench(arguments);
-  for (const char* later : {"convert", "upscale"})
-    if (command == later) throw cli::usage(fmt::format("{}: not supported yet", command));
-  throw cli::usage(
-      fmt::format("unknown command '{}'; known: generate, serve, inspect, bench, schema, version, help", command));
+  if (command == "upscale") throw cli::usage("upscale: not supported yet");
+  throw cli::usage(fmt::format(
+      "unknown command '{}'; known: generate, serve, inspect, convert, bench, schema, version, help", command));
 }
 
 }  // namespace

@@ -116,6 +116,15 @@ char* gesso_inspect(gesso_engine* engine, const char* const* paths, size_t count
  * listing the names, for one that does not exist). */
 char* gesso_bench(const char* options_json, gesso_event_fn on_event, void* user, gesso_error* error);
 
+/* Writes models as one file, in other types. `request_json` is an object: "inputs" (files or folders), "output"
+ * (*.gguf or *.safetensors), and any of "type" ("f16", "q8_0", "q4_K" ...; without it as stored), "tensor_type_rules"
+ * ("REGEX=TYPE,REGEX=TYPE", later rules before earlier ones), "verify" (true: read the file back and measure it).
+ * Events are those of painting: stages "convert" and "verify", a step a tensor; gesso_cancel() stops it, and no part of
+ * the file remains. Returns a JSON object with the types written, their errors, and tensors that became something else
+ * than was asked for, and why; its "text" says the same for a person. Freed with gesso_free(); NULL on failure. */
+char* gesso_convert(gesso_engine* engine, const char* request_json, gesso_event_fn on_event, void* user,
+                    gesso_error* error);
+
 /* ---- pictures ---- */
 
 typedef struct gesso_picture {

@@ -53,6 +53,8 @@ class AtomicFile {
   /// Flushes to disk and renames. With `replace` false an existing target is an error (kIo) and is left alone.
   void commit(bool replace = true);
   const std::filesystem::path& target() const { return target_; }
+  /// Where the bytes are until commit().
+  const std::filesystem::path& temporary() const { return temporary_; }
 
  private:
   std::filesystem::path target_, temporary_;

@@ -1,10 +1,11 @@
-// The engine's half of the C interface: open, generate, cancel, plan, inspect.
+// The engine's half of the C interface: open, generate, cancel, plan, inspect, convert, bench.
 #include <algorithm>
 #include <utility>
 
 #include "benchmark/report.h"
 #include "capi/guard.h"
 #include "capi/handles.h"
+#include "pipeline/convert.h"
 #include "pipeline/request.h"
 
 using namespace gesso;
@@ -186,6 +187,18 @@ char* gesso_inspect(gesso_engine* engine, const char* const* paths, size_t count
     Inspection inspection = engine->engine->inspect(files);
     inspection.json["text"] = inspection.text;
     text = copy_out(to_text(inspection.json));
+  });
+  return text;
+}
+
+char* gesso_convert(gesso_engine* engine, const char* request_json, gesso_event_fn on_event, void* user,
+                    gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    required(engine, "engine");
+    const ConvertRequest request = parse_convert_request(required(request_json, "request_json"));
+    const Job job(*engine);
+    text = copy_out(dumped(convert_files(request, sink_to(on_event, user, job.number()), job.token())));
   });
   return text;
 }

@@ -1,13 +1,10 @@
 #pragma once
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "base/files.h"
-#include "io/tensor_file.h"
+#include "io/tensor_layout.h"
 
 namespace gesso {
 
@@ -17,11 +14,8 @@ inline constexpr uint64_t kMaxSafetensorsHeader = uint64_t{512} << 20;
 /// The most entries of `__metadata__` that are read.
 inline constexpr size_t kMaxSafetensorsMetadata = 65536;
 
-struct SafetensorsHeader {
-  std::vector<TensorInfo> tensors;              ///< in the order of the header; `offset` counts from data_begin
-  std::map<std::string, std::string> metadata;  ///< `__metadata__`
-  uint64_t data_begin = 0;                      ///< where in the file the tensors' bytes begin
-};
+/// `metadata` is `__metadata__`.
+using SafetensorsHeader = TensorFileHeader;
 
 /// Reads and validates the header of the safetensors file whose content is `file`; `path` is for messages.
 ///

@@ -1,8 +1,5 @@
 #include "io/safetensors_writer.h"
 
-#include <set>
-#include <string_view>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "base/unicode.h"
@@ -19,23 +16,14 @@ std::string json_name(const std::string& text) {
   return json_string(text);
 }
 
-/// Fills in offset and bytes of each; returns the total.
-uint64_t lay_out(std::vector<TensorInfo>& tensors) {
-  std::set<std::string_view> names;
-  int64_t total = 0;
-  for (TensorInfo& t : tensors) {
-    if (t.name == "__metadata__" || !names.insert(t.name).second)
-      fail(ErrorCode::kUsage, "the tensor name {} cannot be written: it is {}", printable(t.name),
-           t.name == "__metadata__" ? "reserved" : "there twice");
-    const auto elements = checked_elements(std::span(t.shape.begin(), t.shape.end()));
-    int64_t bytes = 0;
-    t.offset = static_cast<uint64_t>(total);
-    if (!elements || __builtin_mul_overflow(*elements, size_of(t.dtype), &bytes) ||
-        __builtin_add_overflow(total, bytes, &total))
-      fail(ErrorCode::kUsage, "tensor {} {} is too large to be written", printable(t.name), to_string(t.shape));
-    t.bytes = static_cast<uint64_t>(bytes);
+void check_names_and_types(const std::vector<TensorInfo>& tensors) {
+  for (const TensorInfo& t : tensors) {
+    if (t.name == "__metadata__")
+      fail(ErrorCode::kUsage, "the tensor name {} cannot be written: it is reserved", printable(t.name));
+    if (is_block(t.dtype))
+      fail(ErrorCode::kUsage, "tensor {} is {}, which safetensors files cannot hold; write a GGUF file",
+           printable(t.name), to_string(t.dtype));
   }
-  return static_cast<uint64_t>(total);
 }
 
 std::string header_json(const std::vector<TensorInfo>& tensors, const std::map<std::string, std::string>& metadata) {
@@ -60,29 +48,15 @@ std::string header_json(const std::vector<TensorInfo>& tensors, const std::map<s
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& target, std::vector<TensorInfo> tensors,
                                      const std::map<std::string, std::string>& metadata)
-    : file_(target), tensors_(std::move(tensors)), left_(lay_out(tensors_)) {
-  const std::string header = header_json(tensors_, metadata);
+    : TensorWriter(target, std::move(tensors), 1) {
+  check_names_and_types(this->tensors());
+  const std::string header = header_json(this->tensors(), metadata);
   if (header.size() > kMaxSafetensorsHeader)
     fail(ErrorCode::kUsage, "{}: the header would be {} bytes, more than the {} that can be read back", quoted(target),
          header.size(), kMaxSafetensorsHeader);
   std::string length;
   for (int i = 0; i < 8; ++i) length += static_cast<char>(header.size() >> (8 * i));
-  file_.write(length);
-  file_.write(header);
-}
-
-void SafetensorsWriter::write(std::span<const std::byte> bytes) {
-  if (bytes.size() > left_)
-    fail(ErrorCode::kInternal, "{}: {} bytes too many for the announced shapes", quoted(file_.target()),
-         bytes.size() - left_);
-  file_.write(bytes);
-  left_ -= bytes.size();
-}
-
-void SafetensorsWriter::finish() {
-  if (left_ != 0)
-    fail(ErrorCode::kInternal, "{}: {} bytes of the announced tensors are missing", quoted(file_.target()), left_);
-  file_.commit();
+  begin(length + header);
 }
 
 }  // namespace gesso

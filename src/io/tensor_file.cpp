@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "io/checkpoint.h"
+#include "io/gguf.h"
 #include "io/safetensors.h"
 
 namespace gesso {
@@ -53,14 +54,14 @@ bool is_text(std::string_view b) {  // no control characters and no byte that UT
   });
 }
 
-constexpr std::string_view kExpected = "a safetensors file or a PyTorch checkpoint";
+constexpr std::string_view kExpected = "a safetensors or GGUF file or a PyTorch checkpoint";
 constexpr std::string_view kDownloadAgain = "download the model itself";
 constexpr std::string_view kResave = "save it as safetensors";
 
 // Tried in this order: the exact first, the guesses last.
 const Format kFormats[] = {
     {is_safetensors, open_safetensors},
-    {[](auto b) { return begins(b, "GGUF"); }, nullptr, ErrorCode::kUnsupported, "a GGUF file", kResave},
+    {[](auto b) { return begins(b, "GGUF"); }, open_gguf},
     {[](auto b) { return begins(b, "PK\x03\x04") || begins(b, "PK\x05\x06"); }, open_zip_checkpoint},
     {is_pickle, open_legacy_checkpoint},
     {[](auto b) { return b.size() > 262 && b.substr(257, 5) == "ustar"; }, nullptr, ErrorCode::kUnsupported,

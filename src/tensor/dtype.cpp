@@ -1,10 +1,12 @@
 #include "tensor/dtype.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "base/error.h"
+#include "tensor/quant/block_type.h"
 
 namespace gesso {
 namespace {
@@ -24,7 +26,10 @@ constexpr Row kRows[] = {
     {DType::kI64, "I64", 8, false}, {DType::kU64, "U64", 8, false},       {DType::kBool, "BOOL", 1, false},
 };
 
+static_assert(std::size(kRows) == static_cast<size_t>(kFirstBlockType));
+
 const Row& row(DType dtype) {
+  if (is_block(dtype)) fail(ErrorCode::kInternal, "elements of {} have no size of their own", to_string(dtype));
   return kRows[static_cast<int>(dtype)];
 }
 
@@ -53,16 +58,34 @@ float small_float_to_f32(uint8_t bits, int exponent_bits, int mantissa_bits) {
 int64_t size_of(DType dtype) {
   return row(dtype).size;
 }
+
+int64_t block_elements(DType dtype) {
+  const BlockType* type = find_block_type(dtype);
+  return type ? type->elements : 1;
+}
+
+std::optional<int64_t> byte_size(DType dtype, int64_t elements) {
+  const BlockType* type = find_block_type(dtype);
+  const int64_t together = type ? type->elements : 1;
+  int64_t bytes = 0;
+  if (elements < 0 || elements % together != 0) return std::nullopt;
+  if (__builtin_mul_overflow(elements / together, type ? type->bytes : size_of(dtype), &bytes)) return std::nullopt;
+  return bytes;
+}
+
 bool is_float(DType dtype) {
-  return row(dtype).floating;
+  return is_block(dtype) || row(dtype).floating;
 }
 std::string_view to_string(DType dtype) {
-  return row(dtype).name;
+  const BlockType* type = find_block_type(dtype);
+  return type ? type->name : row(dtype).name;
 }
 
 std::optional<DType> dtype_from_string(std::string_view name) {
   for (const Row& r : kRows)
     if (r.name == name) return r.dtype;
+  for (const BlockType& type : block_types())
+    if (type.name == name) return type.dtype;
   return std::nullopt;
 }
 
@@ -108,6 +131,12 @@ float f8e5m2_to_f32(uint8_t bits) {
 
 void convert_to_f32(DType from, const void* source, float* target, int64_t count) {
   const auto by_value = [](auto v) { return static_cast<float>(v); };
+  if (const BlockType* type = find_block_type(from)) {
+    const auto* block = static_cast<const uint8_t*>(source);
+    for (; count >= type->elements; count -= type->elements, block += type->bytes, target += type->elements)
+      type->dequantise(block, target);
+    return;
+  }
   switch (from) {
     case DType::kF32:
       std::memcpy(target, source, static_cast<size_t>(count) * 4);
@@ -140,6 +169,30 @@ void convert_to_f32(DType from, const void* source, float* target, int64_t count
       return convert_each<uint64_t>(source, target, count, by_value);
     case DType::kBool:
       return convert_each<uint8_t>(source, target, count, [](uint8_t v) { return v ? 1.f : 0.f; });
+    default:
+      fail(ErrorCode::kInternal, "no conversion from {}", to_string(from));
+  }
+}
+
+void convert_range_to_f32(DType from, const void* source, int64_t begin, float* target, int64_t count) {
+  const auto* bytes = static_cast<const std::byte*>(source);
+  const BlockType* type = find_block_type(from);
+  if (!type) return convert_to_f32(from, bytes + begin * size_of(from), target, count);
+  const auto at = [&](int64_t element) { return bytes + element / type->elements * type->bytes; };
+  float block[kMaxBlockElements];
+  while (count > 0) {
+    const int64_t inside = begin % type->elements;
+    int64_t n = std::min(count, type->elements - inside);
+    if (inside == 0 && count >= type->elements) {
+      n = count - count % type->elements;
+      convert_to_f32(from, at(begin), target, n);
+    } else {
+      convert_to_f32(from, at(begin), block, type->elements);
+      std::copy_n(block + inside, n, target);
+    }
+    begin += n;
+    target += n;
+    count -= n;
   }
 }
 

@@ -240,10 +240,34 @@ TEST_F(CommandLine, MissingFeaturesAreRefusedUnlessTheyAskForNothing) {
   const Ended lora = gesso({"-p", "a <lora:x:1>"});
   EXPECT_EQ(lora.code, 1);
   EXPECT_THAT(lora.err, HasSubstr("<lora:...> is not supported yet"));
-  for (const char* command : {"convert", "upscale"}) expect_usage({command}, "not supported yet");
+  expect_usage({"upscale"}, "not supported yet");
   expect_usage({"bench", "nrom"}, "there is no benchmark 'nrom'; known are matmul, ");
   expect_usage({"bench", "-t", "-1"}, "--threads");
   EXPECT_EQ(gesso({"-p", "a", "--slg-scale", "0", "--video-frames", "1", "--preview", "none", "-o", "o.png"}).code, 0);
+}
+
+TEST_F(CommandLine, ConvertsFiles) {
+  const std::string header = R"({"w":{"dtype":"F32","shape":[2,32],"data_offsets":[0,256]}})";
+  std::string file(1, static_cast<char>(header.size()));
+  file += std::string(7, '\0') + header + std::string(256, '\0');
+  std::ofstream(folder / "in.safetensors", std::ios::binary) << file;
+  const Ended text = gesso({"convert", "in.safetensors", "-o", "out.gguf", "--type", "q8_0"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("F32 -> Q8_0: 1 tensors, RMSE 0,"));
+  EXPECT_EQ(contents(folder / "out.gguf").substr(0, 4), "GGUF");
+  const Ended json =
+      gesso({"convert", "--json", "--no-verify", "-o", "o.gguf", "--tensor-type-rules", "^w$=f16", "in.safetensors"});
+  EXPECT_EQ(json.code, 0) << json.err;
+  EXPECT_EQ(nlohmann::json::parse(json.out)["types"][0]["to"], "F16");
+  expect_usage({"convert"}, "no file");
+  expect_usage({"convert", "in.safetensors"}, "no output");
+  expect_usage({"convert", "in.safetensors", "-o"}, "-o needs a value");
+  expect_usage({"convert", "in.safetensors", "-o", "a.gguf", "--output", "b.gguf"}, "there twice");
+  expect_usage({"convert", "in.safetensors", "-o", "a.bin"}, "ending in .gguf or .safetensors");
+  expect_usage({"convert", "in.safetensors", "-o", "a.gguf", "--type", "q9"}, "unknown type 'q9'");
+  expect_usage({"convert", "in.safetensors", "--fast"}, "unknown option '--fast'");
+  EXPECT_EQ(gesso({"convert", "absent.gguf", "-o", "a.gguf"}).code, 1);
+  EXPECT_THAT(gesso({"convert", "--help"}).out, HasSubstr("--tensor-type-rules"));
 }
 
 TEST_F(CommandLine, PromptsFromFiles) {

@@ -20,7 +20,7 @@ TEST(TensorFile, SaysWhatTheFileIsInstead) {  // S19, P05
     const char* says;
   };
   const Row rows[] = {
-      {"GGUF\x03\0\0\0"s + std::string(40, '\0'), ErrorCode::kUnsupported, "a GGUF file"},
+      {"GGUF\x01\0\0\0"s + std::string(40, '\0'), ErrorCode::kUnsupported, "GGUF of version 1"},
       {"PK\x03\x04\0\0\0\0\0\0archive/data.pkl"s, ErrorCode::kBadFile, "zip archive"},
       {"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."s, ErrorCode::kBadFile, "truncated"},
       {"<!DOCTYPE html><html><body>404</body></html>", ErrorCode::kBadFile, "HTML"},

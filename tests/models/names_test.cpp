@@ -200,5 +200,35 @@ TEST(MissingNames, HalfAnAutoencoderIsWhole) {
   EXPECT_EQ(missing_names(vae_network(), names).size(), 10u);
 }
 
+/// The names that llama.cpp gives a T5 encoder of two blocks (gguf-py, tensor_mapping.py), and those of transformers.
+TEST(T5Names, OfLlamaCpp) {
+  const std::pair<std::string, std::string> layers[] = {
+      {"attn_norm", "0.layer_norm"},         {"attn_q", "0.SelfAttention.q"},     {"attn_k", "0.SelfAttention.k"},
+      {"attn_v", "0.SelfAttention.v"},       {"attn_o", "0.SelfAttention.o"},     {"ffn_norm", "1.layer_norm"},
+      {"ffn_gate", "1.DenseReluDense.wi_0"}, {"ffn_up", "1.DenseReluDense.wi_1"}, {"ffn_down", "1.DenseReluDense.wo"}};
+  std::map<std::string, std::string> names{
+      {"token_embd.weight", "shared.weight"},
+      {"enc.output_norm.weight", "encoder.final_layer_norm.weight"},
+      {"enc.blk.0.attn_rel_b.weight", "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}};
+  for (const std::string block : {"0", "1"})
+    for (const auto& [theirs, ours] : layers)
+      names.emplace("enc.blk." + block + "." + theirs + ".weight",
+                    "encoder.block." + block + ".layer." + ours + ".weight");
+  std::vector<TensorInfo> tensors;
+  for (const auto& [theirs, ours] : names) tensors.push_back({theirs, DType::kF16, Shape{32, 32}, 0, 0});
+  const Recognition t5 = recognise(tensors, {});
+  const Component* component = t5.find(Role::kT5);
+  ASSERT_TRUE(component);
+  EXPECT_EQ(component->family->id, "t5");
+  EXPECT_EQ(component->scheme, "llama.cpp");
+  EXPECT_EQ(component->complete, true) << component->missing.size();
+  EXPECT_THAT(t5.unknown, IsEmpty());
+  for (const auto& [index, placement] : component->tensors)
+    EXPECT_EQ(placement.name, names.at(tensors[index].name)) << tensors[index].name;
+
+  tensors.push_back({"enc.blk.1.attn_rel_b.weight", DType::kF16, Shape{32, 32}, 0, 0});
+  EXPECT_EQ(recognise(tensors, {}).components.at(0).family->id, "umt5") << "each block has its own positions there";
+}
+
 }  // namespace
 }  // namespace gesso

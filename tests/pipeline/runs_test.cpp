@@ -3,6 +3,7 @@
 #include "base/threads.h"
 #include "device/cpu/cpu_device.h"
 #include "io/safetensors_writer.h"
+#include "pipeline/convert.h"
 #include "pipeline/model_files.h"
 #include "pipeline/stages.h"
 #include "sampling/flow_shift.h"
@@ -295,6 +296,67 @@ TEST_F(Run, ComponentsOfOtherModelsAreNamed) {
   r.clip_l = data("golden/tiny_sd1.safetensors");  // 8 channels where 4 are wanted
   EXPECT_THAT([&] { (void)load_model(r); },
               ::testing::ThrowsMessage<Error>(::testing::HasSubstr("belong to different models")));
+}
+
+TEST_F(Run, ADiffusersFolderBecomesOneFile) {
+  const testing::TempFolder folder;
+  const auto engine = make_engine({});
+  Request r = request(Golden("tiny_sd1"), data("golden/tiny_sd1.safetensors"));
+  r.steps = 2;
+  const auto expected = engine->generate(r, ignore, {}).pictures[0].pixels;
+  for (const char* name : {"folder.gguf", "folder.safetensors"}) {
+    r.model = (folder / name).string();
+    convert_files({{data("diffusers_tiny")}, r.model, {}, {}, true}, ignore, {});
+    EXPECT_EQ(engine->generate(r, ignore, {}).pictures[0].pixels, expected) << name;
+  }
+}
+
+/// The demo model in other types and formats: a picture of trained weights, which errors do not grow without bound in.
+struct Converted : Run {
+  const testing::TempFolder folder;
+  const std::unique_ptr<Engine> engine = make_engine({});
+
+  std::string convert(const std::string& input, const char* output, DType type) {
+    const auto path = folder / output;
+    convert_files({{input}, path, type, {}, true}, ignore, {});
+    return path.string();
+  }
+  std::vector<uint8_t> paint(const std::string& model) {
+    Request r;
+    r.model = model;
+    r.prompt = "a red house under a yellow sun";
+    r.width = r.height = 64;
+    r.steps = 2;
+    r.seed = 1;
+    return engine->generate(r, ignore, {}).pictures[0].pixels;
+  }
+  static inline const std::string kDemo = GESSO_SOURCE_DIR "/models/demo/gesso-demo.safetensors";  // of F16
+};
+
+TEST_F(Converted, WhatLosesNothingGivesTheSamePicture) {
+  const auto expected = paint(kDemo);
+  const std::string wide = convert(kDemo, "f32.safetensors", DType::kF32);
+  EXPECT_EQ(paint(wide), expected);
+  EXPECT_EQ(paint(convert(wide, "f16.safetensors", DType::kF16)), expected);
+  EXPECT_EQ(paint(convert(wide, "f16.gguf", DType::kF16)), expected);
+}
+
+TEST_F(Converted, EightBitsGiveNearlyTheSamePicture) {
+  const auto expected = paint(kDemo);
+  const std::string path = convert(kDemo, "q8_0.gguf", DType::kQ8_0);
+  const auto pixels = paint(path);
+  ASSERT_EQ(pixels.size(), expected.size());
+  double squares = 0;
+  for (size_t i = 0; i < pixels.size(); ++i) squares += (pixels[i] - expected[i]) * (pixels[i] - expected[i]);
+  EXPECT_NE(pixels, expected);
+  const double rms = std::sqrt(squares / static_cast<double>(pixels.size()));
+  RecordProperty("rms", std::to_string(rms));
+  // A weight is off by at most 1/254 of the largest of its 32: the picture by BOUND of 255 levels, measured.
+  EXPECT_LT(rms, 2);
+
+  const auto components = engine->inspect({path}).json["files"][0]["components"];
+  EXPECT_EQ(components[0]["role"], "diffusion_model");
+  EXPECT_GT(components[0]["dtypes"].value("Q8_0", 0), 50) << components.dump();
 }
 
 TEST_F(Run, EngineRepeatsAndBatchesByteForByte) {

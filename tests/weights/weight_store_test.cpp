@@ -55,6 +55,60 @@ TEST_F(WeightStoreTest, ReadsRows) {
   EXPECT_EQ(to_values(y), (std::vector<float>{6, 7, 4, 5, 6, 7}));
 }
 
+/// "q" [4, 32] of Q8_0: row r, column c is (r + 1) * (c - 16).
+class QuantisedFile : public TensorFile {
+ public:
+  QuantisedFile() {
+    for (int row = 1; row <= 4; ++row) {
+      const uint16_t scale = f32_to_f16(static_cast<float>(row));
+      bytes_.push_back(static_cast<std::byte>(scale & 0xff));
+      bytes_.push_back(static_cast<std::byte>(scale >> 8));
+      for (int c = 0; c < 32; ++c) bytes_.push_back(static_cast<std::byte>(c - 16));
+    }
+  }
+  const std::filesystem::path& path() const override { return path_; }
+  std::string_view format() const override { return "memory"; }
+  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const override { return metadata_; }
+  std::span<const std::byte> read(const TensorInfo&) const override { return bytes_; }
+  static float value(int64_t row, int64_t column) { return static_cast<float>((row + 1) * (column - 16)); }
+
+ private:
+  std::filesystem::path path_ = "quantised file";
+  std::vector<std::byte> bytes_;
+  // once in its rows, once as the kernel that was stored in them: parts of it begin inside blocks
+  std::vector<TensorInfo> tensors_{{"q", DType::kQ8_0, {4, 32}, 0, 136}, {"kernel", DType::kQ8_0, {8, 16}, 0, 136}};
+  std::map<std::string, std::string> metadata_;
+};
+
+TEST_F(WeightStoreTest, QuantisedWeightsAreReadAsAnyOther) {
+  const auto quantised = std::make_shared<QuantisedFile>();
+  store.bind("plain", {quantised, 0});
+  store.bind("half", {quantised, 0, 1, 2});
+  store.bind("turned", {quantised, 0, 0, 1, true});
+  store.bind("inside", {quantised, 1, 1, 8});
+  const auto at = [](const std::vector<float>& v, int64_t i) { return v[static_cast<size_t>(i)]; };
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {  // all values are exact in bf16
+    const auto plain = to_values(store.get("plain", {4, 32})->read(cpu, dtype));
+    const auto half = to_values(store.get("half", {2, 32})->read(cpu, dtype));
+    const auto turned = to_values(store.get("turned", {32, 4})->read(cpu, dtype));
+    for (int64_t row = 0; row < 4; ++row)
+      for (int64_t column = 0; column < 32; ++column) {
+        ASSERT_EQ(at(plain, row * 32 + column), QuantisedFile::value(row, column));
+        ASSERT_EQ(at(turned, column * 4 + row), QuantisedFile::value(row, column));
+        if (row < 2) {
+          ASSERT_EQ(at(half, row * 32 + column), QuantisedFile::value(row + 2, column));
+        }
+      }
+  }
+  const auto inside = store.get("inside", {1, 16})->values();  // the second half of the first block
+  for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(at(inside, i), QuantisedFile::value(0, 16 + i));
+  Tensor y = cpu.empty({2, 32}, DType::kF32);
+  store.get("half", {2, 32})->read_rows(std::vector<int32_t>{1, 0}, y);
+  EXPECT_EQ(to_values(y)[0], QuantisedFile::value(3, 0));
+  EXPECT_EQ(to_values(y)[63], QuantisedFile::value(2, 31));
+}
+
 TEST_F(WeightStoreTest, ErrorsNameFileTensorAndShapes) {
   store.bind("plain", {file, 0});
   EXPECT_THAT(
@@ -77,9 +131,11 @@ TEST_F(WeightStoreTest, ErrorsNameFileTensorAndShapes) {
       testing::ThrowsMessage<Error>(testing::HasSubstr("4 parts")));
 }
 
-TEST_F(WeightStoreTest, TrailingOnesDoNotMatter) {
+TEST_F(WeightStoreTest, OnesAtEitherEndDoNotMatter) {
   store.bind("plain", {file, 0});
   EXPECT_EQ(to_string(store.get("plain", {2, 3, 1, 1})->shape()), "[2, 3, 1, 1]");
+  store.bind("leading", {file, 0});
+  EXPECT_EQ(to_string(store.get("leading", {1, 2, 3})->shape()), "[1, 2, 3]") << "ggml leaves leading ones out";
 }
 
 TEST_F(WeightStoreTest, TellsWhatWasNotUsed) {

@@ -20,6 +20,11 @@ const Family& umt5_family() {
                .has = {{"shared.weight"}, {"encoder.block.+.layer.0.SelfAttention.relative_attention_bias.weight"}},
                .owns = {"shared", "encoder"},
                .variants = {{"XXL", {{"shared.weight", {kAny, 4096}}}}}},
+              {.role = Role::kT5,
+               .scheme = "llama.cpp",
+               .has = {{"token_embd.weight"}, {"enc.blk.+.attn_rel_b.weight"}},
+               .owns = {"token_embd", "enc"},
+               .variants = {{"XXL", {{"token_embd.weight", {kAny, 4096}}}}}},
           },
   };
   return family;

@@ -80,6 +80,7 @@ const Network& clip_network() {
                   {"OpenCLIP",
                    {"positional_embedding", "transformer.resblocks.#.attn.in_proj_weight"},
                    from_open_clip}},
+      .sensitive = {"text_model.embeddings.", "text_projection"},
   };
   return network;
 }

@@ -109,6 +109,7 @@ const Network& flux_network() {
                    {"x_embedder.weight", "transformer_blocks.#.attn.add_k_proj.weight",
                     "single_transformer_blocks.#.proj_mlp.weight"},
                    from_diffusers}},
+      .sensitive = {"img_in.", "txt_in.", "time_in.", "vector_in.", "guidance_in.", "final_layer."},
   };
   return network;
 }

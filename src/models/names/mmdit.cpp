@@ -116,6 +116,7 @@ const Network& mmdit_network() {
                   {"diffusers",
                    {"pos_embed.pos_embed", "transformer_blocks.0.attn.add_k_proj.weight"},
                    from_diffusers}},
+      .sensitive = {"x_embedder.", "context_embedder.", "t_embedder.", "y_embedder.", "pos_embed", "final_layer."},
   };
   return network;
 }

@@ -188,6 +188,10 @@ std::vector<Placement> place_renamed(std::string_view from, std::string_view to,
   return {{.name = *renamed}};
 }
 
+bool is_sensitive(const Network& network, std::string_view name) {
+  return std::ranges::any_of(network.sensitive, [&](std::string_view p) { return match_prefix(p, name).has_value(); });
+}
+
 std::vector<std::string> missing_names(const Network& network, const std::set<std::string>& names) {
   Stacks stacks;
   Blocks blocks;

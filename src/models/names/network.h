@@ -80,6 +80,8 @@ struct Network {
   std::vector<Naming> namings;  ///< in order of preference
   /// What else must be there, given all names in ours; null when the sites say it all.
   std::vector<std::string> (*also_missing)(const std::set<std::string>& names) = nullptr;
+  /// Layers that weigh little and lose much when they are stored in few bits: beginnings of our names, patterns.
+  std::vector<std::string_view> sensitive = {};
 };
 
 /// The identity for names that follow the grammar, nothing for others.
@@ -93,6 +95,9 @@ std::vector<Placement> place_fused(std::span<const Fused> rows, std::string_view
 
 /// The whole tensor under the name `to` (with $1..$9) when `from` matches, or nothing.
 std::vector<Placement> place_renamed(std::string_view from, std::string_view to, std::string_view name);
+
+/// Whether a tensor with this name (ours) belongs to a layer that is better kept as it is stored.
+bool is_sensitive(const Network& network, std::string_view name);
 
 /// What is missing from a network whose tensors have these names (ours): layers of blocks that are there in part, gaps
 /// in stacks ("input_blocks.5.*"), blocks that must be there. In the order of the grammar.

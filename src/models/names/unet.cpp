@@ -141,6 +141,7 @@ const Network& unet_network() {
       .namings = {{"LDM", {"input_blocks.0.0.weight"}, as_is},
                   {"diffusers", {"conv_in.weight", "down_blocks.0.resnets.0.norm1.weight"}, from_diffusers}},
       .also_missing = unpaired_blocks,
+      .sensitive = {"time_embed.", "label_emb.", "input_blocks.0.0.", "out."},
   };
   return network;
 }

@@ -1,0 +1,113 @@
+#include "convert.h"
+
+#include <cstdio>
+
+#include "interrupt.h"
+#include "json.h"
+#include "library.h"
+#include "progress.h"
+
+namespace cli {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: gesso convert IN... -o OUT.gguf|OUT.safetensors [--type TYPE] [--tensor-type-rules REGEX=TYPE,...] "
+    "[--no-verify] [--json]";
+constexpr const char* kHelp = R"(
+  -o, --output FILE          what to write; its ending is the format
+  --type TYPE                f32, f16, bf16, q8_0, q6_K, q5_K, q4_K, q3_K, q2_K, iq4_xs ...; without it as stored
+  --tensor-type-rules RULES  types by name, later rules before earlier ones: "^vae\.=f16,attn=q8_0"
+  --no-verify                do not read the file back and measure it
+  --json                     tell what was written as JSON
+
+Types in blocks are for matrices: tensors of one dimension, embeddings, and the layers at both ends keep theirs unless
+a rule names them. Rows that do not fit take a type with smaller blocks, or f16.
+)";
+
+struct Arguments {
+  Json request{{"inputs", Json::array()}};
+  bool json = false, help = false;
+};
+
+Arguments parse(const std::vector<std::string>& words) {
+  Arguments arguments;
+  bool options = true;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const auto value = [&](const char* name, const char* field) {
+      if (!options || word != name) return false;
+      if (++i == words.size()) throw usage(word + " needs a value; " + kUsage);
+      if (arguments.request.contains(field)) throw usage(word + " is there twice");
+      arguments.request[field] = words[i];
+      return true;
+    };
+    if (value("-o", "output") || value("--output", "output") || value("--type", "type") ||
+        value("--tensor-type-rules", "tensor_type_rules"))
+      continue;
+    if (options && word == "--")
+      options = false;
+    else if (options && (word == "-h" || word == "--help"))
+      arguments.help = true;
+    else if (options && word == "--json")
+      arguments.json = true;
+    else if (options && (word == "--no-verify" || word == "--verify"))
+      arguments.request["verify"] = word == "--verify";
+    else if (options && word.size() > 1 && word.starts_with('-'))
+      throw usage("unknown option '" + word + "'; " + kUsage);
+    else
+      arguments.request["inputs"].push_back(word);
+  }
+  return arguments;
+}
+
+struct Listener {
+  Progress& progress;
+  Interrupt& interrupt;
+  gesso_engine* engine;
+};
+
+void on_event(const gesso_event* event, void* user) {
+  auto& listener = *static_cast<Listener*>(user);
+  // a signal that came before the job had a number
+  if (event->kind == GESSO_EVENT_STARTED && listener.interrupt.requested()) gesso_cancel(listener.engine, event->job);
+  listener.progress.show(*event);
+}
+
+}  // namespace
+
+int convert(const std::vector<std::string>& words) {
+  const Arguments arguments = parse(words);
+  if (arguments.help) {
+    std::fputs((std::string(kUsage) + "\n" + kHelp).c_str(), stdout);
+    return 0;
+  }
+  if (arguments.request["inputs"].empty()) throw usage(std::string("no file; ") + kUsage);
+  if (!arguments.request.contains("output")) throw usage(std::string("no output: give -o FILE; ") + kUsage);
+  std::string request;
+  try {
+    request = to_text(arguments.request);
+  } catch (const Json::exception&) {
+    throw usage("an argument is not UTF-8");
+  }
+
+  Interrupt interrupt;
+  const EnginePointer engine = open_engine();
+  struct Watch {
+    Interrupt& interrupt;
+    ~Watch() { interrupt.watch(nullptr); }
+  } watch{interrupt};
+  interrupt.watch(engine.get());
+  Progress progress(false);
+  Listener listener{progress, interrupt, engine.get()};
+  gesso_error error = {};
+  char* raw = gesso_convert(engine.get(), request.c_str(), on_event, &listener, &error);
+  progress.clear();
+  Json report = parse_json(take(raw, error));
+  std::string text = report["text"];
+  report.erase("text");
+  if (arguments.json) text = to_text(report, 2) + "\n";
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace cli
