@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/uploads.h"
+
 namespace server {
 
 enum class JobState { kQueued, kRunning, kCompleted, kFailed, kCancelled };
@@ -33,7 +35,8 @@ struct JobOrder {
   std::string format = "png";
   int quality = 0;  ///< 0: the format's default
   int pictures = 1;
-  bool keep = true;  ///< store the result
+  bool keep = true;                         ///< store the result
+  std::vector<UploadPointer> uploads = {};  ///< that the request names
 };
 
 struct JobProgress {

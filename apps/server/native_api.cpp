@@ -147,7 +147,7 @@ void add_native_routes(Router& router, const Service& service) {
   const auto with = [&service](void (*handle)(const Service&, const Call&)) {
     return [&service, handle](const Call& call) { handle(service, call); };
   };
-  router.add({"POST", "/api/v1/jobs", "Queue a request", with(post_job), Body::kJson});
+  router.add({"POST", "/api/v1/jobs", "Queue a request", with(post_job), Body::kPicture});
   router.add({"GET", "/api/v1/jobs", "Jobs: running, waiting, ended, newest first", with(list_jobs)});
   router.add({"GET", "/api/v1/jobs/{id}", "One job",
               [&service](const Call& call) { call.send_json(find_job(service, call.values.at("id"))); }});

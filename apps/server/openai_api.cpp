@@ -83,9 +83,7 @@ void stream(const Service& service, const Call& call, JobOrder order) {
   reply->on_disconnect([painter = &service.painter, id] { painter->cancel(id); });
 }
 
-void generate(const Service& service, const Call& call) {
-  expect_json(call.request);
-  const Decoded decoded = decode_openai(call.request.body);
+void paint(const Service& service, const Call& call, const Decoded& decoded) {
   JobOrder order = order_of(service, call, decoded, "openai");
   if (decoded.stream) return stream(service, call, std::move(order));
   paint_for(service, call, std::move(order), decoded.warnings,
@@ -94,8 +92,17 @@ void generate(const Service& service, const Call& call) {
             });
 }
 
-void not_yet(const Call&) {
-  throw ApiError(501, "unsupported", "this server paints from words alone yet: use /v1/images/generations");
+void generate(const Service& service, const Call& call) {
+  expect_json(call.request);
+  paint(service, call, decode_openai(call.request.body));
+}
+
+void edit(const Service& service, const Call& call) {
+  paint(service, call, decode_openai_edit(call.request.header("content-type"), call.request.body));
+}
+
+void vary(const Service& service, const Call& call) {
+  paint(service, call, decode_openai_variation(call.request.header("content-type"), call.request.body));
 }
 
 }  // namespace
@@ -109,8 +116,8 @@ void add_openai_routes(Router& router, const Service& service) {
                 call.send_json(dumped(model_json(service.models.find("model", call.values.at("model")))));
               }});
   router.add({"POST", "/v1/images/generations", "OpenAI: paint", with(generate), Body::kJson});
-  router.add({"POST", "/v1/images/edits", "OpenAI: not supported yet", not_yet, Body::kPicture});
-  router.add({"POST", "/v1/images/variations", "OpenAI: not supported yet", not_yet, Body::kPicture});
+  router.add({"POST", "/v1/images/edits", "OpenAI: paint over a picture", with(edit), Body::kPicture});
+  router.add({"POST", "/v1/images/variations", "OpenAI: paint one like a picture", with(vary), Body::kPicture});
 }
 
 }  // namespace server

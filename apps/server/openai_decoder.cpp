@@ -1,7 +1,11 @@
-// POST /v1/images/generations as https://platform.openai.com/docs/api-reference/images/create has it.
+// POST /v1/images/generations, /edits and /variations as https://platform.openai.com/docs/api-reference/images has
+// them.
 #include <algorithm>
 #include <charconv>
+#include <memory>
 
+#include "gesso/gesso.h"
+#include "server/multipart.h"
 #include "server/request_decoder.h"
 
 namespace server {
@@ -50,10 +54,78 @@ void read_format(Fields& in, Decoded& out) {
   }
 }
 
-}  // namespace
+/// Pictures and fields of a form, or of a JSON object.
+struct Form {
+  Json fields = Json::object();
+  std::vector<std::string> images = {};
+  std::optional<std::string> mask = {};
+};
 
-Decoded decode_openai(std::string_view body) {
-  const Json document = parse_object(body);
+bool names_image(const std::string& name) {
+  return name == "image" || name == "image[]" || name == "images";
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    static_cast<void>(Json(text).dump());
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
+Form read_form(std::string_view content_type, std::string_view body) {
+  Form form;
+  if (content_type.empty() || content_type.starts_with("application/json")) {
+    const Json document = parse_object(body);
+    for (const auto& [name, value] : document.items()) {
+      if (names_image(name) && value.is_array()) {
+        for (const Json& each : value) form.images.push_back(picture_of(name, each));
+      } else if (names_image(name)) {
+        form.images.push_back(picture_of(name, value));
+      } else if (name == "mask" && !value.is_null()) {
+        form.mask = picture_of(name, value);
+      } else {
+        form.fields[name] = value;
+      }
+    }
+    return form;
+  }
+  for (Part& part : parse_multipart(content_type, body)) {
+    if (names_image(part.name) || part.name == "mask") {
+      expect_picture(part.name, part.bytes);
+      if (part.name == "mask")
+        form.mask = std::move(part.bytes);
+      else
+        form.images.push_back(std::move(part.bytes));
+    } else if (form.fields.contains(part.name)) {
+      throw bad_field(part.name.substr(0, 100), "is given twice");
+    } else if (!is_utf8(part.name) || !is_utf8(part.bytes)) {
+      throw bad_field(is_utf8(part.name) ? part.name.substr(0, 100) : "", "a field of the form is not valid UTF-8");
+    } else {
+      form.fields[part.name] = std::move(part.bytes);
+    }
+  }
+  return form;
+}
+
+/// The prompt with which a picture was painted, if it says so.
+std::optional<std::string> prompt_inside(std::string_view picture) {
+  const std::unique_ptr<char, decltype(&gesso_free)> info(
+      gesso_picture_info(reinterpret_cast<const uint8_t*>(picture.data()), picture.size(), nullptr), gesso_free);
+  if (!info) return std::nullopt;
+  const std::string prompt = parse_json(info.get())["fields"].value("Prompt", "");
+  return prompt.empty() ? std::nullopt : std::optional(prompt);
+}
+
+/// A form has nothing but texts: the number or truth that one stands for, where the schema wants it.
+Json typed(const Json& property, const Json& value) {
+  if (!value.is_string() || property["type"] == "string") return value;
+  const Json meant = Json::parse(value.get_ref<const std::string&>(), nullptr, false);
+  return meant.is_number() || meant.is_boolean() ? meant : value;
+}
+
+Decoded decode_fields(const Json& document) {
   Fields in(document);
   Decoded out;
   const auto prompt = in.text("prompt");
@@ -85,9 +157,48 @@ Decoded decode_openai(std::string_view body) {
   for (const std::string& name : in.unknown()) {
     if (!schema_property(name))
       throw bad_field(name, "unknown; besides those of this API, the fields of /api/v1/schema are known");
-    if (!document[name].is_null()) out.fields[name] = document[name];
+    if (!document[name].is_null()) out.fields[name] = typed(*schema_property(name), document[name]);
+  }
+  take_pictures(out);
+  return out;
+}
+
+/// Fields and the one picture that is painted over.
+Decoded decode_over(Form form) {
+  if (form.images.empty()) throw bad_field("image", "missing; it is the picture to paint over");
+  if (form.images.size() > 1)
+    throw ApiError(501, "unsupported", "image: this server paints over one picture at a time", "image");
+  Decoded out = decode_fields(form.fields);
+  for (const char* name : {"init_image", "mask_image"})
+    if (out.fields.contains(name)) throw bad_field(name, "here the pictures come as image and mask");
+  out.pictures["init_image"] = std::move(form.images.front());
+  if (form.mask) {
+    out.pictures["mask_image"] = *std::move(form.mask);
+    if (!out.fields.contains("mask_channel")) out.fields["mask_channel"] = "alpha";
   }
   return out;
+}
+
+}  // namespace
+
+Decoded decode_openai(std::string_view body) {
+  return decode_fields(parse_object(body));
+}
+
+Decoded decode_openai_edit(std::string_view content_type, std::string_view body) {
+  return decode_over(read_form(content_type, body));
+}
+
+Decoded decode_openai_variation(std::string_view content_type, std::string_view body) {
+  constexpr double kStrength = 0.6;  // another picture, but of the same kind
+  Form form = read_form(content_type, body);
+  if (form.mask) throw bad_field("mask", "variations are of the whole picture; /v1/images/edits takes a mask");
+  if (!form.fields.contains("prompt")) {
+    const auto prompt = form.images.empty() ? std::nullopt : prompt_inside(form.images.front());
+    form.fields["prompt"] = prompt.value_or("a picture");
+  }
+  if (!form.fields.contains("strength")) form.fields["strength"] = kStrength;
+  return decode_over(std::move(form));
 }
 
 }  // namespace server

@@ -3,11 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "gesso/gesso.h"
+#include "server/base64.h"
 
 namespace server {
 namespace {
+
+/// Stands for the name of a picture that came with the request.
+constexpr const char* kUploaded = "uploaded picture";
+
+/// What the file of a field is: "model", "picture", or empty for a field that names none.
+std::string file_kind(const std::string& name) {
+  const Json* property = schema_property(name);
+  return property ? (*property)["x-cli"].value("file", "") : "";
+}
 
 /// What the server decides for everybody.
 constexpr const char* kServersOwn[] = {"threads", "memory"};
@@ -93,8 +104,33 @@ std::string picture_format(const std::string& field, const std::string& name) {
   throw bad_field(field, "wanted png, jpeg or webp, found " + shown(name));
 }
 
+void expect_picture(const std::string& field, std::string_view bytes) {
+  gesso_error error = {};
+  const std::unique_ptr<char, decltype(&gesso_free)> found(
+      gesso_picture_info(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), &error), gesso_free);
+  if (!found) throw bad_field(field, error.message);
+}
+
+std::string picture_of(const std::string& field, const Json& value) {
+  constexpr const char* kWanted = "wanted a picture in base64, with or without data:image/png;base64, before it";
+  if (!value.is_string()) throw bad_field(field, std::string(kWanted) + ", found " + shown(value));
+  std::optional<std::string> bytes = base64_decode(value.get_ref<const std::string&>());
+  if (!bytes) throw bad_field(field, kWanted);
+  expect_picture(field, *bytes);
+  return *std::move(bytes);
+}
+
+void take_pictures(Decoded& decoded) {
+  for (auto& [name, value] : decoded.fields.items()) {
+    if (file_kind(name) != "picture" || value == "" || value.is_null()) continue;
+    decoded.pictures[name] = picture_of(name, value);
+    value = kUploaded;
+  }
+}
+
 Decoded decode_native(std::string_view body, std::string_view format, std::string_view quality) {
   Decoded out{.fields = parse_object(body)};
+  take_pictures(out);
   if (!format.empty()) out.format = picture_format("format", std::string(format));
   if (!quality.empty()) {
     const Json value = {{"quality", quality}};
@@ -106,6 +142,7 @@ Decoded decode_native(std::string_view body, std::string_view format, std::strin
 
 JobOrder make_order(const DecoderContext& context, const Decoded& decoded) {
   Json fields = decoded.fields;
+  for (const auto& [name, bytes] : decoded.pictures) fields[name] = "";  // their files come when all else is right
   for (const char* name : kServersOwn)
     if (fields.contains(name)) throw bad_field(name, "the server decides it for everybody");
   check(fields);
@@ -113,16 +150,17 @@ JobOrder make_order(const DecoderContext& context, const Decoded& decoded) {
 
   JobOrder order;
   for (const auto& [name, value] : fields.items()) {
-    const Json* property = schema_property(name);
-    if (!property || !value.is_string()) continue;
-    const std::string file = (*property)["x-cli"].value("file", "");
-    if (file.empty()) continue;
-    if (file != "model" && value != "")
-      throw ApiError(501, "unsupported", name + ": a request cannot name files of the server's computer", name);
-    if (value == "") continue;
+    const std::string file = file_kind(name);
+    if (file.empty() || !value.is_string() || value == "") continue;
+    if (file != "model") throw bad_field(name, "a request cannot name files of the server's computer");
     const ModelList::Entry entry = context.models.find(name, value.get<std::string>());
     order.names.emplace_back(name, entry.name);
     value = entry.path.string();
+  }
+  for (const auto& [name, bytes] : decoded.pictures) {
+    order.uploads.push_back(context.uploads.keep(bytes));
+    order.names.emplace_back(name, kUploaded);
+    fields[name] = order.uploads.back()->path().string();
   }
   const auto given = [&](const char* name) { return fields.contains(name) && fields[name] != ""; };
   if (!given("model") && !given("diffusion_model")) {

@@ -58,7 +58,7 @@ std::string info_of(const JobView& job, const std::vector<std::string>& warnings
                  {"sd_vae_hash", nullptr},
                  {"seed_resize_from_w", -1},
                  {"seed_resize_from_h", -1},
-                 {"denoising_strength", nullptr},
+                 {"denoising_strength", request.contains("strength") ? request["strength"] : Json()},
                  {"extra_generation_params", std::move(extra)},
                  {"index_of_first_image", 0},
                  {"infotexts", std::move(texts)},
@@ -69,9 +69,10 @@ std::string info_of(const JobView& job, const std::vector<std::string>& warnings
                  {"version", std::string("Gesso ") + gesso_version()}});
 }
 
+template <Decoded (*decode)(std::string_view body)>
 void paint(const Service& service, const Call& call) {
   expect_json(call.request);
-  const Decoded decoded = decode_sdapi(call.request.body);
+  const Decoded decoded = decode(call.request.body);
   const auto ended = [parameters = dumped(decoded.original), warnings = decoded.warnings, send = decoded.send](
                          const Call& waiting, const JobView& job) {
     Json images = Json::array();
@@ -84,7 +85,7 @@ void paint(const Service& service, const Call& call) {
 }
 
 void not_yet(const Call&) {
-  throw ApiError(501, "unsupported", "this server paints from words alone yet: use /sdapi/v1/txt2img");
+  throw ApiError(501, "unsupported", "this server does not do this yet: use /sdapi/v1/txt2img or img2img");
 }
 
 void send_progress(const Service& service, const Call& call) {
@@ -216,8 +217,9 @@ void add_sdapi_routes(Router& router, const Service& service) {
   const auto post = [&](const char* name, std::function<void(const Call&)> handle, Body body) {
     router.add({"POST", std::string("/sdapi/v1/") + name, std::string("A1111: ") + name, std::move(handle), body});
   };
-  post("txt2img", with(paint), Body::kJson);
-  for (const char* name : {"img2img", "extra-single-image", "extra-batch-images", "interrogate"})
+  post("txt2img", with(paint<decode_sdapi>), Body::kJson);
+  post("img2img", with(paint<decode_sdapi_over>), Body::kPicture);
+  for (const char* name : {"extra-single-image", "extra-batch-images", "interrogate"})
     post(name, not_yet, Body::kPicture);
   post("png-info", picture_info, Body::kPicture);
   get("progress", with(send_progress));

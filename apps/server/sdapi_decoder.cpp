@@ -1,4 +1,5 @@
-// POST /sdapi/v1/txt2img as AUTOMATIC1111's stable-diffusion-webui has it (modules/api/models.py names the fields).
+// POST /sdapi/v1/txt2img and img2img as AUTOMATIC1111's stable-diffusion-webui has it (modules/api/models.py names the
+// fields).
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -57,6 +58,13 @@ constexpr const char* kWithoutEffect[] = {"subseed",
                                           "force_task_id",
                                           "infotext",
                                           "comments",
+                                          "include_init_images",
+                                          "initial_noise_multiplier",
+                                          "image_cfg_scale",
+                                          "mask_blur_x",
+                                          "mask_blur_y",
+                                          "mask_round",
+                                          "latent_mask",
                                           "do_not_save_samples",
                                           "do_not_save_grid"};
 
@@ -117,11 +125,40 @@ void read_sampling(Fields& in, Decoded& out) {
   if (const auto eta = in.number("eta", 0, 10)) out.fields["eta"] = *eta;
 }
 
-}  // namespace
+/// The pictures of img2img, and how they are painted over.
+void read_pictures(Fields& in, Decoded& out) {
+  const Json* pictures = in.find("init_images");
+  if (!pictures || !pictures->is_array() || pictures->empty())
+    throw bad_field("init_images", "wanted a list with the picture to paint over, in base64");
+  if (pictures->size() > 1)
+    throw ApiError(501, "unsupported", "init_images: this server paints over one picture at a time", "init_images");
+  out.pictures["init_image"] = picture_of("init_images", pictures->front());
+  if (const auto strength = in.number("denoising_strength", 0, 1)) out.fields["strength"] = *strength;
+  constexpr const char* kResizeModes[] = {"stretch", "fill", "fit"};
+  const int64_t mode = in.integer("resize_mode", 0, 3).value_or(0);
+  if (mode == 3)
+    throw ApiError(501, "unsupported", "resize_mode: 3, resizing the latent, is not supported yet", "resize_mode");
+  out.fields["resize_mode"] = kResizeModes[mode];
 
-Decoded decode_sdapi(std::string_view body) {
+  const Json* mask = in.find("mask");
+  const bool invert = in.integer("inpainting_mask_invert", 0, 1).value_or(0) == 1;
+  const bool masked_only = in.boolean("inpaint_full_res").value_or(true);
+  const auto padding = in.integer("inpaint_full_res_padding", 0, 4096), blur = in.integer("mask_blur", 0, 256);
+  const int64_t fill = in.integer("inpainting_fill", 0, 3).value_or(1);
+  if (!mask || *mask == "") return;
+  out.pictures["mask_image"] = picture_of("mask", *mask);
+  out.fields["mask_invert"] = invert;
+  out.fields["inpaint_area"] = masked_only ? "masked" : "whole";
+  if (padding) out.fields["inpaint_padding"] = *padding;
+  if (blur) out.fields["mask_blur"] = *blur;
+  if (fill != 1)
+    out.warnings.emplace_back("inpainting_fill: has no effect here; the masked part begins as it is in the picture");
+}
+
+Decoded decode(std::string_view body, bool over_a_picture) {
   Decoded out{.original = parse_object(body)};
   Fields in(out.original);
+  if (over_a_picture) read_pictures(in, out);
   out.fields["prompt"] = in.text("prompt").value_or("");
   if (const auto negative = in.text("negative_prompt")) out.fields["negative_prompt"] = *negative;
   for (const char* name : {"width", "height"})
@@ -136,7 +173,18 @@ Decoded decode_sdapi(std::string_view body) {
   out.send = in.boolean("send_images").value_or(true);
   out.save = in.boolean("save_images").value_or(false);
   for (const std::string& name : in.unknown()) out.warnings.push_back(name.substr(0, 100) + ": unknown, has no effect");
+  for (const char* name : {"init_images", "mask"}) out.original.erase(name);  // the answer repeats the rest
   return out;
+}
+
+}  // namespace
+
+Decoded decode_sdapi(std::string_view body) {
+  return decode(body, false);
+}
+
+Decoded decode_sdapi_over(std::string_view body) {
+  return decode(body, true);
 }
 
 }  // namespace server

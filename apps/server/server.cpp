@@ -62,10 +62,11 @@ struct Server::Parts {
   const EnginePointer engine;
   ModelList models;
   ResultStore results;
+  UploadStore uploads{results.folder() / ".uploads"};  // whose folder the store of results holds for this process
   Painter painter;
   const Access access;
   Router router;
-  const Service service{options, engine.get(), models, results, painter, access, router};
+  const Service service{options, engine.get(), models, results, painter, access, router, uploads};
   HttpServer http;  // before the painter it goes, so that clients it turns away can still be cancelled
 
   std::mutex mutex;

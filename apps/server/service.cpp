@@ -11,7 +11,7 @@ void expect_json(const Request& request) {
 }
 
 JobOrder order_of(const Service& service, const Call& call, const Decoded& decoded, const std::string& api) {
-  JobOrder order = make_order({service.models, service.options.limits}, decoded);
+  JobOrder order = make_order({service.models, service.options.limits, service.uploads}, decoded);
   order.client = call.client;
   order.api = api;
   return order;

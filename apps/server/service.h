@@ -21,6 +21,7 @@ struct Service {
   Painter& painter;
   const Access& access;
   const Router& router;
+  const UploadStore& uploads;
 };
 
 void add_native_routes(Router& router, const Service& service);

@@ -90,6 +90,19 @@ Part masked_part(const std::vector<float>& mask, const Image& base, const Reques
   return {x, y, x_end - x, y_end - y};
 }
 
+/// Gray, white is painted anew.
+Image load_mask(const Request& r) {
+  const Image image = load_image(r.mask_image);
+  if (r.mask_channel == "luminance") return to_gray(image, kBlack);
+  if (image.channels != 4)
+    fail(ErrorCode::kUsage, "the mask {} has no transparent part, which is what --mask-channel alpha paints anew",
+         gesso::quoted(r.mask_image));
+  Image mask{image.width, image.height, 1, {}};
+  for (size_t i = 3; i < image.pixels.size(); i += 4)
+    mask.pixels.push_back(static_cast<uint8_t>(255 - image.pixels[i]));
+  return mask;
+}
+
 }  // namespace
 
 InputPictures load_input_pictures(const Request& request) {
@@ -98,7 +111,7 @@ InputPictures load_input_pictures(const Request& request) {
     fail(ErrorCode::kUsage, "--mask says where a picture is painted anew, and there is none: give it with --init-img");
   if (!request.init_image.empty()) inputs.init = to_rgb(load_image(request.init_image));
   if (!request.mask_image.empty()) {
-    inputs.mask = to_gray(load_image(request.mask_image), kBlack);
+    inputs.mask = load_mask(request);
     const Image &mask = *inputs.mask, &init = *inputs.init;
     const double a = static_cast<double>(mask.width) * init.height, b = static_cast<double>(init.width) * mask.height;
     if (std::abs(a - b) > 0.02 * std::max(a, b))

@@ -30,10 +30,11 @@ struct Request {
   int64_t seed = 42;          ///< negative: drawn at random, see resolve_seed()
   int batch_count = 1;        ///< picture k has the seed `seed + k`
 
-  std::string init_image;    ///< UTF-8 path of the picture to paint over
-  std::string mask_image;    ///< UTF-8 path; white is painted anew
-  bool mask_invert = false;  ///< black is painted anew
-  int mask_blur = 4;         ///< pixels over which the mask's edge is softened inwards
+  std::string init_image;                  ///< UTF-8 path of the picture to paint over
+  std::string mask_image;                  ///< UTF-8 path; white is painted anew
+  std::string mask_channel = "luminance";  ///< or "alpha": what is transparent is painted anew
+  bool mask_invert = false;                ///< black is painted anew
+  int mask_blur = 4;                       ///< pixels over which the mask's edge is softened inwards
   std::string inpaint_area = "whole";
   int inpaint_padding = 32;  ///< pixels around the mask that are painted along, for inpaint_area "masked"
   std::string resize_mode = "fill";

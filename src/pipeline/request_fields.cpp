@@ -31,6 +31,10 @@ std::vector<std::string_view> prediction_names() {
   names.insert(names.begin(), "auto");
   return names;
 }
+std::vector<std::string_view> mask_channels() {
+  return {"luminance", "alpha"};
+}
+
 std::vector<std::string_view> resize_modes() {
   return {"fill", "fit", "stretch"};
 }
@@ -116,6 +120,10 @@ const Field kFields[] = {
     {.name = "mask_image", .member = &Request::mask_image, .options = "--mask", .placeholder = "FILE",
      .group = "Painting over", .description = "picture whose white part is painted anew; no other pixel changes",
      .other_names = "mask", .role = FieldRole::kInput},
+    {.name = "mask_channel", .member = &Request::mask_channel, .options = "--mask-channel", .placeholder = "NAME",
+     .group = "Painting over",
+     .description = "what of the mask counts: its luminance, or its alpha, whose transparent part is painted anew",
+     .choices = mask_channels},
     {.name = "mask_invert", .member = &Request::mask_invert, .options = "--mask-invert", .placeholder = "",
      .group = "Painting over", .description = "paint the black part of the mask anew",
      .other_names = "inpainting_mask_invert"},

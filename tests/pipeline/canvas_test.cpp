@@ -131,6 +131,16 @@ struct InputFiles : ::testing::Test {
   std::string put(const char* name, const Image& image) { return testing::put(folder / name, encode_png(image)); }
 };
 
+TEST_F(InputFiles, OfAMaskTheTransparentPartMayCount) {
+  Request r;
+  r.init_image = r.mask_image = put("mask.png", {2, 1, 4, {255, 255, 255, 255, 0, 0, 0, 55}});
+  EXPECT_EQ(load_input_pictures(r).mask->pixels, (std::vector<uint8_t>{255, 0}));
+  r.mask_channel = "alpha";
+  EXPECT_EQ(load_input_pictures(r).mask->pixels, (std::vector<uint8_t>{0, 200}));
+  r.mask_image = put("opaque.png", {2, 1, 3, {255, 255, 255, 0, 0, 0}});
+  EXPECT_REFUSED(static_cast<void>(load_input_pictures(r)), ErrorCode::kUsage, "no transparent part");
+}
+
 TEST_F(InputFiles, PicturesAreReadOfEveryKindAndMasksByTheirLightness) {
   Request r = sized(64, 64);
   r.init_image = put("rgba.png", {1, 1, 4, {255, 0, 0, 0}});

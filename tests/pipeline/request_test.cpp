@@ -47,7 +47,7 @@ TEST(Request, EveryFieldSurvivesARoundTrip) {
       "negative_prompt":"dog","width":512,"height":768,"seed":9007199254740993,"batch_count":3,"metadata":false,
       "steps":20,"cfg_scale":7.1,"guidance":2.5,"flow_shift":1.5,"sampling_method":"dpm++2m","scheduler":"karras","eta":0.3,"clip_skip":2,"rng":"cpu",
       "prediction":"v","precision":"f32","threads":2,"memory":"1536MiB","diffusion_model":"d",
-      "init_image":"i.png","mask_image":"m.png","mask_invert":true,"mask_blur":0,"inpaint_area":"masked",
+      "init_image":"i.png","mask_image":"m.png","mask_channel":"alpha","mask_invert":true,"mask_blur":0,"inpaint_area":"masked",
       "inpaint_padding":8,"resize_mode":"fit","strength":0.5,"sigmas":"14.6,7,0","guidance_method":"apg",
       "guidance_rescale":0.5,"guidance_start":0.25,"guidance_end":0.75,"extra_sample_args":"order=2"})";
   const Request request = parse_request(text);

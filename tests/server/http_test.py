@@ -4,7 +4,7 @@ import socket
 
 from serve import Case, Server, main, read_all
 
-HEAD = b"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\n"
+HEAD = b"POST /v1/images/generations HTTP/1.1\r\nHost: localhost\r\n"
 
 
 class Http(Case):

@@ -1,11 +1,12 @@
 """/api/v1 and what holds for every API: jobs, results, models, keys, the end of the process."""
+import base64
 import hashlib
 import json
 import signal
 import threading
 import unittest
 
-from serve import Case, Server, main
+from serve import Case, Server, main, pixels, png
 
 PNG = b"\x89PNG\r\n\x1a\n"
 LONG = {"prompt": "long", "steps": 150}
@@ -103,7 +104,8 @@ class Jobs(Case):
         self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", "vae": "../outside.safetensors"}, 404, "vae")
         link.unlink()
         for field in ("init_image", "mask_image"):  # pictures are not taken from the server's own files
-            self.assertIn(self.server.call("POST", "/api/v1/jobs", {"prompt": "x", field: "/etc/hostname"})[0], (400, 501))
+            for name in ("/etc/hostname", "/etc/hostnam", "x", 5, ["/etc/hostname"]):
+                self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", field: name}, 400, field)
         self.assertEqual(self.server.call("GET", "/api/v1/models/inspect?name=other")[2]["family"], "fake")
 
     def test_failures_have_their_reason(self):
@@ -115,6 +117,25 @@ class Jobs(Case):
         job = self.server.call("POST", "/api/v1/jobs", {"prompt": "throw"})[2]
         self.assertEqual(self.server.finished(job["id"])["error"]["code"], "internal")
         self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "<lora:../../x:1>"}, 501)
+
+    def test_pictures_come_in_base64_and_leave_nothing(self):
+        text = base64.b64encode(png(128, 64, lambda x, y: (x, y, 7))).decode()
+        mask = base64.b64encode(png(128, 64, lambda x, y: (255 * (x >= 64),) * 3)).decode()
+        body = {"prompt": "x", "init_image": "data:image/png;base64," + text, "mask_image": mask, "mask_blur": 0,
+                "width": 128, "height": 64}
+        done = self.server.finished(self.server.call("POST", "/api/v1/jobs", body)[2]["id"])
+        self.assertEqual(done["state"], "completed", done)
+        self.assertEqual(done["request"]["init_image"], "uploaded picture")
+        rows = pixels(self.server.call("GET", done["pictures"][0]["url"])[2])
+        self.assertEqual((rows[9][20], rows[9][100]), ((20, 9, 7), (0, 0, 0)))
+        again = self.server.finished(self.server.call("POST", "/api/v1/jobs", body)[2]["id"])
+        self.assertEqual(self.server.call("GET", again["pictures"][0]["url"])[2],
+                         self.server.call("GET", done["pictures"][0]["url"])[2])
+        self.assertEqual(list((self.server.folder / "outputs" / ".uploads").iterdir()), [])
+        self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", "init_image": "R0lGODlh"}, 400, "init_image")
+        failed = self.server.finished(self.server.call("POST", "/api/v1/jobs", {**body, "init_image": ""})[2]["id"])
+        self.assertEqual((failed["state"], failed["error"]["code"]), ("failed", "usage"))
+        self.assertEqual(list((self.server.folder / "outputs" / ".uploads").iterdir()), [])
 
     def test_descriptions(self):
         capabilities = self.server.call("GET", "/api/v1/capabilities")[2]

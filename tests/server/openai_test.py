@@ -3,7 +3,7 @@ import base64
 import socket
 import unittest
 
-from serve import Case, Server, main
+from serve import Case, Server, form, main, pixels, png
 
 try:
     import openai
@@ -73,9 +73,51 @@ class OpenAi(Case):
         events = list(self.server.events(PATH, {"prompt": "fail numeric it is NaN", "stream": True}))
         self.assertEqual((events[0][0], events[0][1]["error"]["message"]), ("error", "it is NaN"))
 
-    def test_what_is_not_there_yet(self):
-        for path in ("/v1/images/edits", "/v1/images/variations"):
-            self.refused(self.server, "POST", path, b"x", 501, text="yet", headers={"Content-Type": "multipart/form-data"})
+    def edit(self, fields, path="/v1/images/edits"):
+        kind, body = form(fields)
+        return self.server.call("POST", path, body, {"Content-Type": kind})
+
+    def test_edits_paint_where_the_mask_is_transparent(self):
+        picture = png(64, 64, lambda x, y: (x, y, 7))
+        mask = png(64, 64, lambda x, y: (9, 9, 9, 255 * (x < 32)))
+        for name in ("image", "image[]"):
+            status, _, answer = self.edit([(name, "a.png", picture), ("mask", "m.png", mask), ("prompt", None, b"a house"),
+                                           ("n", None, b"2"), ("mask_blur", None, b"0"), ("size", None, b"64x64")])
+            self.assertEqual((status, len(answer.get("data", []))), (200, 2), answer)
+            rows = pixels(base64.b64decode(answer["data"][1]["b64_json"]))
+            self.assertEqual((rows[9][20], rows[9][50]), ((20, 9, 7), (0, 0, 0)))
+        text = base64.b64encode(picture).decode()
+        status, _, answer = self.server.call("POST", "/v1/images/edits", {"image": [text], "prompt": "x"})
+        self.assertEqual(pixels(base64.b64decode(answer["data"][0]["b64_json"]))[9][20], (0, 0, 0))
+
+    def test_variations_take_the_prompt_inside(self):
+        picture = self.server.call("POST", PATH, {"prompt": "a green house", "response_format": "b64_json"})[2]["data"][0]
+        status, _, answer = self.edit([("image", "a.png", base64.b64decode(picture["b64_json"])), ("response_format", None, b"url")],
+                                      "/v1/images/variations")
+        self.assertEqual(status, 200, answer)
+        job = self.server.call("GET", "/api/v1/jobs/" + answer["data"][0]["url"].split("/")[-3])[2]
+        self.assertEqual((job["request"]["prompt"], job["request"]["strength"]), ("a green house", 0.6))
+        self.server.call("DELETE", "/api/v1/jobs/" + job["id"])
+
+    def test_bad_forms(self):
+        picture = png(8, 8, lambda x, y: (1, 2, 3))
+        for fields, status, field in (
+                ([("prompt", None, b"x")], 400, "image"), ([("image", "a.png", picture)], 400, "prompt"),
+                ([("image", "a.png", b"GIF89a"), ("prompt", None, b"x")], 400, "image"),
+                ([("image", "a.png", picture), ("prompt", None, b"x"), ("mask", "m", b"")], 400, "mask"),
+                ([("image", "a.png", picture)] * 2 + [("prompt", None, b"x")], 501, "image"),
+                ([("image", "a.png", picture), ("prompt", None, b"x"), ("n", None, b"many")], 400, "n"),
+                ([("image", "a.png", picture), ("prompt", None, b"\xff")], 400, "prompt"),
+                ([("image", "a.png", picture), ("prompt", None, b"x"), ("init_image", None, b"/etc/hostname")], 400, "init_image")):
+            got, _, answer = self.edit(fields)
+            self.assertEqual((got, answer["error"]["param"]), (status, field), answer)
+        kind, body = form([("image", "a.png", picture), ("prompt", None, b"x")])
+        for broken in (b"", b"x", body[:-4], body[:100], body.replace(b"\r\n\r\n", b"\r\n"), b"--xYzZY--\r\n",
+                       b"--xYzZY\r\n\r\n" + body, b"--xYzZYmore" + body):
+            self.refused(self.server, "POST", "/v1/images/edits", broken, 400, headers={"Content-Type": kind})
+        for kind in ("multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=" + "x" * 71):
+            self.refused(self.server, "POST", "/v1/images/edits", body, 400, headers={"Content-Type": kind})
+        self.refused(self.server, "POST", "/v1/images/edits", body, 415, headers={"Content-Type": "text/plain"})
 
     def test_a_client_that_leaves_takes_its_job_along(self):
         with Server(step_ms=20) as server:
@@ -110,7 +152,12 @@ class OpenAi(Case):
         self.assertEqual(caught.exception.param, "size")
         with self.assertRaises(openai.NotFoundError):
             client.images.generate(prompt="a house", model="dall-e-9")
-        with self.assertRaises(openai.InternalServerError):
+        picture = png(64, 64, lambda x, y: (x, y, 7))
+        mask = png(64, 64, lambda x, y: (9, 9, 9, 255 * (x < 32)))
+        result = client.images.edit(image=("a.png", picture), mask=("m.png", mask), prompt="a house", n=2)
+        self.assertEqual(pixels(base64.b64decode(result.data[1].b64_json))[9][63], (0, 0, 0))
+        self.assertEqual(len(client.images.create_variation(image=("a.png", picture), n=2).data), 2)
+        with self.assertRaises(openai.BadRequestError):
             client.images.edit(image=("a.png", b"x"), prompt="a house")
 
 

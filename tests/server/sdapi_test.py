@@ -4,14 +4,14 @@ import json
 import threading
 import unittest
 
-from serve import Case, Server, main
+from serve import Case, Server, main, pixels, png
 
 try:
     import webuiapi
 except ImportError:
     webuiapi = None
 
-PATH = "/sdapi/v1/txt2img"
+PATH, OVER = "/sdapi/v1/txt2img", "/sdapi/v1/img2img"
 INFO = """prompt all_prompts negative_prompt all_negative_prompts seed all_seeds subseed all_subseeds subseed_strength width
 height sampler_name cfg_scale steps batch_size restore_faces face_restoration_model sd_model_name sd_model_hash sd_vae_name
 sd_vae_hash seed_resize_from_w seed_resize_from_h denoising_strength extra_generation_params index_of_first_image infotexts
@@ -67,7 +67,29 @@ class Sdapi(Case):
         self.refused(self.server, "POST", PATH, {}, 400, "prompt")
         for field in ("enable_hr", "restore_faces", "tiling"):
             self.refused(self.server, "POST", PATH, {"prompt": "x", field: True}, 501, field)
-        self.refused(self.server, "POST", "/sdapi/v1/img2img", {"prompt": "x", "init_images": []}, 501, text="yet")
+        self.refused(self.server, "POST", "/sdapi/v1/extra-single-image", {"image": ""}, 501, text="yet")
+
+    def test_img2img(self):
+        picture = base64.b64encode(png(64, 64, lambda x, y: (x, y, 7))).decode()
+        mask = base64.b64encode(png(64, 64, lambda x, y: (255 * (x >= 32),) * 3)).decode()
+        body = {"prompt": "x", "init_images": ["data:image/png;base64," + picture], "denoising_strength": 0.5}
+        status, _, answer = self.server.call("POST", OVER, body)
+        self.assertEqual(status, 200, answer)
+        self.assertNotIn("init_images", answer["parameters"])
+        self.assertEqual(json.loads(answer["info"])["denoising_strength"], 0.5)
+        self.assertEqual(pixels(base64.b64decode(answer["images"][0]))[9][20], (0, 0, 0))
+        for invert, black in ((0, 50), (1, 20)):
+            answer = self.server.call("POST", OVER, {**body, "mask": mask, "mask_blur": 0, "inpainting_mask_invert": invert,
+                                                     "inpaint_full_res": False, "inpainting_fill": 0, "width": 64, "height": 64})[2]
+            row = pixels(base64.b64decode(answer["images"][0]))[9]
+            self.assertEqual((row[black], row[70 - black]), ((0, 0, 0), (70 - black, 9, 7)))
+            self.assertIn("inpainting_fill", answer["info"])
+        for wrong, status, field in (({"init_images": []}, 400, "init_images"), ({"init_images": ["x"]}, 400, "init_images"),
+                                     ({"init_images": [picture] * 2}, 501, "init_images"), ({"mask": "x"}, 400, "mask"),
+                                     ({"init_images": None}, 400, "init_images"), ({"resize_mode": 3}, 501, "resize_mode"),
+                                     ({"denoising_strength": 2}, 400, "denoising_strength"),
+                                     ({"init_images": ["/etc/hostname"]}, 400, "init_images")):
+            self.refused(self.server, "POST", OVER, {**body, **wrong}, status, field)
 
     def test_what_has_no_effect_is_reported(self):
         answer, info, headers = self.paint(prompt="x", alwayson_scripts={"ControlNet": {"args": []}}, frobnicate=1,

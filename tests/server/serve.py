@@ -2,14 +2,16 @@
 import http.client
 import json
 import os
+from pathlib import Path
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
-from pathlib import Path
+import zlib
 
 PROGRAM = os.environ.get("GESSO_SERVER_UNDER_TEST", "")
 TIMEOUT = 60  # of everything: only a hanging server reaches it
@@ -58,7 +60,7 @@ class Server:
         raise AssertionError("the server did not start: " + "".join(lines))
 
     def outputs(self):
-        return sorted(p.name for p in (self.folder / "outputs").iterdir() if p.name != ".lock")
+        return sorted(p.name for p in (self.folder / "outputs").iterdir() if not p.name.startswith("."))
 
     def call(self, method, path, body=None, headers=None):
         """(status, headers, body as JSON where it is JSON)"""
@@ -130,6 +132,51 @@ def read_all(connection):
     except ConnectionResetError:
         pass
     return data
+
+
+def png(width, height, pixel):
+    """A PNG whose pixel(x, y) has 3 channels or 4."""
+    rows = b"".join(b"\0" + b"".join(bytes(pixel(x, y)) for x in range(width)) for y in range(height))
+    kind = {3: 2, 4: 6}[len(pixel(0, 0))]
+    chunk = lambda name, data: struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def pixels(data):
+    """Rows of RGB pixels of a PNG that Gesso wrote."""
+    assert data.startswith(b"\x89PNG"), data[:20]
+    at, idat = 8, b""
+    while at < len(data):
+        size, name = struct.unpack(">I4s", data[at:at + 8])
+        body = data[at + 8:at + 8 + size]
+        if name == b"IHDR":
+            width, height, depth, kind = struct.unpack(">IIBB", body[:10])
+            assert (depth, kind) == (8, 2), (depth, kind)
+        elif name == b"IDAT":
+            idat += body
+        at += 12 + size
+    raw, rows, before = zlib.decompress(idat), [], bytes(3 * width)
+    for y in range(height):
+        start = y * (3 * width + 1)
+        kind, row = raw[start], bytearray(raw[start + 1:start + 1 + 3 * width])
+        for i in range(len(row)):  # the filters of RFC 2083, section 6
+            left, up, corner = row[i - 3] if i >= 3 else 0, before[i], before[i - 3] if i >= 3 else 0
+            near = left + up - corner
+            paeth = min((left, up, corner), key=lambda v: abs(near - v))
+            row[i] = (row[i] + (0, left, up, (left + up) // 2, paeth)[kind]) & 255
+        rows.append([tuple(row[i:i + 3]) for i in range(0, len(row), 3)])
+        before = bytes(row)
+    return rows
+
+
+def form(fields, boundary="xYzZY"):
+    """(content type, body) of [(name, file name or None, bytes)]."""
+    body = b""
+    for name, file, data in fields:
+        header = f'Content-Disposition: form-data; name="{name}"' + (f'; filename="{file}"' if file else "")
+        body += f"--{boundary}\r\n{header}\r\n\r\n".encode() + data + b"\r\n"
+    return f"multipart/form-data; boundary={boundary}", body + f"--{boundary}--\r\n".encode()
 
 
 class Case(unittest.TestCase):

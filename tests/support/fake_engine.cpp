@@ -1,11 +1,13 @@
-// An engine that paints a colour gradient, in place of the real one in tests of the C interface and the command line:
-// it is linked before the library, whose make_engine() is then not used.
+// An engine that paints a colour gradient, and over a picture black (where the mask says, if there is one), in place of
+// the real one in tests of the C interface, the command line and the server: it is linked before the library, whose
+// make_engine() is then not used.
 //   prompt "fail CODE TEXT"  throws that error          prompt "throw"  throws something that is no Error
 //   GESSO_FAKE_STEP_MS       milliseconds for each step (default 0)
 #include <chrono>
 #include <cstdlib>
 #include <thread>
 
+#include "pipeline/canvas.h"
 #include "pipeline/engine.h"
 
 namespace gesso {
@@ -41,8 +43,14 @@ Picture paint(const Request& request, int index) {
     for (int x = 0; x < picture.width; ++x)
       for (const size_t channel : {static_cast<size_t>(x), static_cast<size_t>(y), hash})
         picture.pixels.push_back(static_cast<uint8_t>(channel + static_cast<size_t>(picture.seed)));
+  if (const InputPictures inputs = load_input_pictures(request); inputs.init) {
+    const std::vector<uint8_t> black(picture.pixels.size());
+    const Image over = on_canvas(make_canvas(inputs, request), {picture.width, picture.height, 3, black});
+    picture.width = over.width, picture.height = over.height, picture.pixels = over.pixels;
+  }
   if (!request.metadata) return picture;
-  picture.parameters = fmt::format("{}\nSteps: {}, Seed: {}", request.prompt, *request.steps, picture.seed);
+  picture.parameters = fmt::format("{}\nSteps: {}, Seed: {}, Size: {}x{}", request.prompt, *request.steps, picture.seed,
+                                   picture.width, picture.height);
   picture.request_json = recipe_to_json(request, index).dump();
   return picture;
 }
