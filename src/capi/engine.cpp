@@ -198,7 +198,7 @@ char* gesso_convert(gesso_engine* engine, const char* request_json, gesso_event_
     required(engine, "engine");
     const ConvertRequest request = parse_convert_request(required(request_json, "request_json"));
     const Job job(*engine);
-    text = copy_out(dumped(convert_files(request, sink_to(on_event, user, job.number()), job.token())));
+    text = copy_out(to_text(convert_files(request, sink_to(on_event, user, job.number()), job.token())));
   });
   return text;
 }
