@@ -113,7 +113,16 @@ class Parser {
     optional_value("--prompt-file", [this](const std::string& path) { read_text("prompt", "--prompt-file", path); });
     optional_value("--negative-prompt-file",
                    [this](const std::string& path) { read_text("negative_prompt", "--negative-prompt-file", path); });
+    optional_value("--prompts-from-file", [this](const std::string& path) {
+      if (out_.fields.contains("prompt")) throw usage("--prompts-from-file: there is a prompt already");
+      out_.prompts = path;
+    });
     app_.add_flag("--dry-run", out_.dry_run);
+    CLI::Option* circular = app_.add_flag("--circular");
+    checks_.push_back([this, circular] {
+      if (circular->count() > 0) out_.fields["circular_x"] = out_.fields["circular_y"] = true;
+    });
+    app_.add_flag("--explain-prompt", out_.explain_prompt);
     app_.add_flag("-v,--verbose", out_.verbose);
     app_.add_flag("-h,--help", out_.help);
     app_.add_flag("--help-all", out_.help_all);

@@ -13,7 +13,9 @@ struct GenerateArguments {
   std::optional<int> output_begin;
   std::optional<std::string> from_image;
   int quality = 0;
+  std::optional<std::string> prompts;  ///< file of prompts, one a line
   bool dry_run = false;
+  bool explain_prompt = false;
   bool verbose = false;
   bool help = false;
   bool help_all = false;

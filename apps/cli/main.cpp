@@ -11,6 +11,7 @@
 #include "help.h"
 #include "inspect.h"
 #include "library.h"
+#include "metadata.h"
 #include "serve.h"
 
 namespace {
@@ -35,6 +36,7 @@ int run(std::vector<std::string> arguments) {
   arguments.erase(arguments.begin());
   if (command == "generate") return cli::generate(arguments);
   if (command == "inspect") return cli::inspect(arguments);
+  if (command == "metadata") return cli::metadata(arguments);
   if (command == "schema") return print(std::string(gesso_schema()) + "\n");
   if (command == "version") return print(fmt::format("gesso {}\n", gesso_version()));
   if (command == "help") return print(help_text(std::ranges::find(arguments, "all") != arguments.end()));
@@ -42,7 +44,7 @@ int run(std::vector<std::string> arguments) {
   for (const char* later : {"bench", "convert", "upscale"})
     if (command == later) throw cli::usage(fmt::format("{}: not supported yet", command));
   throw cli::usage(
-      fmt::format("unknown command '{}'; known: generate, serve, inspect, schema, version, help", command));
+      fmt::format("unknown command '{}'; known: generate, serve, inspect, metadata, schema, version, help", command));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "media/codec.h"
 #include "media/metadata.h"
 #include "media/names.h"
+#include "media/origin.h"
 #include "media/parameters.h"
 #include "pipeline/request.h"
 
@@ -144,19 +145,34 @@ char* gesso_picture_info(const uint8_t* bytes, size_t size, gesso_error* error) 
     const std::string_view file(reinterpret_cast<const char*>(required(bytes, "bytes")), size);
     if (!sniff_picture(file)) fail(ErrorCode::kBadFile, "this is not a PNG, JPEG or WebP picture");
     const PictureInfo info = read_picture_info(file);
-    const Parameters parameters = parse_parameters(info.parameters);
-    nlohmann::ordered_json fields = nlohmann::ordered_json::object();
-    if (!info.parameters.empty()) {
-      fields["Prompt"] = parameters.prompt;
-      fields["Negative prompt"] = parameters.negative;
+    const PictureOrigin origin = picture_origin(file);
+    nlohmann::ordered_json fields = nlohmann::ordered_json::object(), texts = nlohmann::ordered_json::array();
+    if (!origin.program.empty()) {
+      fields["Prompt"] = origin.parameters.prompt;
+      fields["Negative prompt"] = origin.parameters.negative;
     }
-    for (const auto& [name, value] : parameters.fields) fields[name] = value;
+    for (const auto& [name, value] : origin.parameters.fields) fields[name] = value;
+    for (const auto& [key, value] : origin.texts) texts.push_back({{"key", key}, {"text", value}});
     nlohmann::ordered_json request;
-    if (!info.request_json.empty())
-      request = nlohmann::ordered_json::parse(request_text(info.request_json, "the picture"));
-    text =
-        copy_out(nlohmann::ordered_json{{"parameters", info.parameters}, {"fields", fields}, {"request", request}}.dump(
-            -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    std::string complaint;
+    try {
+      if (!info.request_json.empty())
+        request = nlohmann::ordered_json::parse(request_text(info.request_json, "the picture"));
+    } catch (const Error& invalid) {  // of another version, or not ours: what else the picture says is worth having
+      complaint = invalid.what();
+    }
+    if (request.is_object()) {  // A1111's text cannot tell a prompt that looks like its other lines
+      fields["Prompt"] = request["prompt"];
+      fields["Negative prompt"] = request.value("negative_prompt", "");
+    }
+    text = copy_out(nlohmann::ordered_json{
+        {"program", origin.program},
+        {"parameters", info.parameters},
+        {"fields", fields},
+        {"request", request},
+        {"request_error", complaint},
+        {"texts",
+         texts}}.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   });
   return text;
 }
