@@ -38,13 +38,8 @@ Json to_json(const std::string& option, const std::string& text, const Json& pro
     if (const auto number = whole_text<int64_t>(text)) return *number;
     if (const auto number = whole_text<double>(text); number && std::isfinite(*number)) return *number;
   }
-  Json value = text;
-  try {
-    static_cast<void>(to_text(value));
-  } catch (const Json::exception&) {
-    throw usage(option + ": the value is not valid UTF-8 text");
-  }
-  return value;
+  if (!is_utf8(text)) throw usage(option + ": the value is not valid UTF-8 text");
+  return text;
 }
 
 std::string joined(const Json& names) {
@@ -112,7 +107,16 @@ class Parser {
     optional_value("--negative-prompt-file",
                    [this](const std::string& path) { read_text("negative_prompt", "--negative-prompt-file", path); });
     optional_value("--profile", [this](const std::string& text) { out_.profile = text; });
+    optional_value("--prompts-from-file", [this](const std::string& path) {
+      if (out_.fields.contains("prompt")) throw usage("--prompts-from-file: there is a prompt already");
+      out_.prompts = path;
+    });
     app_.add_flag("--dry-run", out_.dry_run);
+    CLI::Option* circular = app_.add_flag("--circular");
+    checks_.push_back([this, circular] {
+      if (circular->count() > 0) out_.fields["circular_x"] = out_.fields["circular_y"] = true;
+    });
+    app_.add_flag("--explain-prompt", out_.explain_prompt);
     app_.add_flag("-v,--verbose", out_.verbose);
     app_.add_flag("-h,--help", out_.help);
     app_.add_flag("--help-all", out_.help_all);

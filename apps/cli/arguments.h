@@ -15,7 +15,9 @@ struct GenerateArguments {
   std::optional<std::string> from_image;
   int quality = 0;
   std::optional<std::string> profile;
+  std::optional<std::string> prompts;  ///< file of prompts, one a line
   bool dry_run = false;
+  bool explain_prompt = false;
   bool verbose = false;
   bool help = false;
   bool help_all = false;

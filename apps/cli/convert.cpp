@@ -1,5 +1,6 @@
 #include "convert.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "interrupt.h"
@@ -83,12 +84,8 @@ int convert(const std::vector<std::string>& words) {
   }
   if (arguments.request["inputs"].empty()) throw usage(std::string("no file; ") + kUsage);
   if (!arguments.request.contains("output")) throw usage(std::string("no output: give -o FILE; ") + kUsage);
-  std::string request;
-  try {
-    request = to_text(arguments.request);
-  } catch (const Json::exception&) {
-    throw usage("an argument is not UTF-8");
-  }
+  if (!std::ranges::all_of(words, is_utf8)) throw usage("an argument is not UTF-8");
+  const std::string request = to_text(arguments.request);
 
   Interrupt interrupt;
   const EnginePointer engine = open_engine();

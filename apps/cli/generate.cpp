@@ -12,6 +12,7 @@
 #include "models.h"
 #include "output.h"
 #include "progress.h"
+#include "text_file.h"
 
 namespace cli {
 namespace {
@@ -51,15 +52,22 @@ int dry_run(gesso_engine* engine, const std::string& request) {
   return 0;
 }
 
-void save(const gesso_result* result, const GenerateArguments& arguments) {
+int explain_prompt(gesso_engine* engine, const std::string& request) {
   gesso_error error = {};
-  const std::string names = take(gesso_save_pictures(result, output_name(arguments.output).c_str(),
-                                                     arguments.output_begin.value_or(-1), arguments.quality, &error),
-                                 error);
-  for (const Json& name : parse_json(names)) std::puts(name.get_ref<const std::string&>().c_str());
+  std::fputs(take(gesso_explain_prompt(engine, request.c_str(), &error), error).c_str(), stdout);
+  return 0;
 }
 
-int paint(gesso_engine* engine, Interrupt& interrupt, const std::string& request, const GenerateArguments& arguments) {
+/// The pictures of one request under `name`.
+void save(const gesso_result* result, const std::string& name, const GenerateArguments& arguments) {
+  gesso_error error = {};
+  const std::string names = take(
+      gesso_save_pictures(result, name.c_str(), arguments.output_begin.value_or(-1), arguments.quality, &error), error);
+  for (const Json& one : parse_json(names)) std::puts(one.get_ref<const std::string&>().c_str());
+}
+
+void paint(gesso_engine* engine, Interrupt& interrupt, const std::string& request, const std::string& name,
+           const GenerateArguments& arguments) {
   const char* profile = std::getenv("GESSO_PROFILE");
   Progress progress(arguments.verbose || arguments.profile || (profile && *profile));
   Listener listener{progress, interrupt, engine};
@@ -70,11 +78,38 @@ int paint(gesso_engine* engine, Interrupt& interrupt, const std::string& request
   progress.clear();
   if (status != GESSO_OK) throw Failure(error);
   interrupt.finish_writing();
-  save(result.get(), arguments);
+  save(result.get(), name, arguments);
   gesso_picture first = {};
   if (arguments.fields.value("seed", Json(0)) < 0 && gesso_result_picture(result.get(), 0, &first, nullptr) == GESSO_OK)
     std::fputs(fmt::format("seed {}\n", first.seed).c_str(), stderr);
-  return 0;
+}
+
+/// The requests to paint, one after another: one, or one for each line of a file of prompts, all checked before any is
+/// painted.
+std::vector<std::string> requests_of(const GenerateArguments& arguments, const Json& schema) {
+  Json request = build_request(arguments, schema);
+  if (!arguments.prompts) return {to_text(request)};
+  std::vector<std::string> requests;
+  for (const std::string& line : read_lines(*arguments.prompts)) {
+    request["prompt"] = line;
+    requests.push_back(to_text(request));
+    gesso_error error = {};
+    if (gesso_check_request(requests.back().c_str(), &error) != GESSO_OK) throw Failure(error);
+  }
+  if (requests.empty()) throw usage(fmt::format("there is no prompt in '{}'", *arguments.prompts));
+  return requests;
+}
+
+/// Where the pictures of one of several requests go: numbered, so that the next one's do not replace them.
+std::string numbered(const std::string& name) {
+  const size_t folder = name.rfind('/') + 1, dot = name.rfind('.');
+  for (size_t at = name.find('%', folder); at != name.npos; at = name.find('%', at + 1)) {
+    const size_t end = name.find_first_not_of("0123456789", at + 1);
+    if (end != name.npos && name[end] == 'd') return name;
+  }
+  std::string before = name.substr(folder, dot - folder);
+  for (size_t at = before.find('%'); at != before.npos; at = before.find('%', at + 2)) before.insert(at, 1, '%');
+  return name.substr(0, folder) + before + "_%04d" + name.substr(dot);
 }
 
 }  // namespace
@@ -88,19 +123,28 @@ int generate(const std::vector<std::string>& command_line) {
   }
   if (arguments.verbose)
     for (const std::string& note : arguments.notes) std::fputs((note + "\n").c_str(), stderr);
-  const std::string request = to_text(build_request(arguments, schema));
-  if (!arguments.dry_run) check_output(output_name(arguments.output));
+  const std::vector<std::string> requests = requests_of(arguments, schema);
+  const bool paints = !arguments.dry_run && !arguments.explain_prompt;
+  std::string name = output_name(arguments.output);
+  if (paints) check_output(name);
 
   Interrupt interrupt;
   const std::string config = to_text({{"profile", arguments.profile.value_or("")}});
   const EnginePointer engine = open_engine(config.c_str());
-  if (arguments.dry_run) return dry_run(engine.get(), request);
+  if (arguments.explain_prompt) return explain_prompt(engine.get(), requests[0]);
+  if (arguments.dry_run) return dry_run(engine.get(), requests[0]);
   struct Watch {
     Interrupt& interrupt;
     ~Watch() { interrupt.watch(nullptr); }
   } watch{interrupt};
   interrupt.watch(engine.get());
-  return paint(engine.get(), interrupt, request, arguments);
+  GenerateArguments each = arguments;
+  if (requests.size() > 1) {
+    name = numbered(name);
+    each.output_begin = arguments.output_begin.value_or(1);  // names that are taken are skipped
+  }
+  for (const std::string& request : requests) paint(engine.get(), interrupt, request, name, each);
+  return 0;
 }
 
 }  // namespace cli

@@ -72,6 +72,7 @@ constexpr const char* kCommands =
     "  gesso serve [options]         pictures over HTTP; gesso serve --help lists its options\n"
     "  gesso bench [NAME...]         what this machine can do, and how near to it Gesso comes\n"
     "  gesso convert FILE... -o OUT  models as one file, in other types (--help)\n"
+    "  gesso metadata FILE...        what pictures say of their making; also those of other programs\n"
     "  gesso schema                  the JSON schema of a request\n"
     "  gesso version\n";
 
@@ -114,7 +115,9 @@ std::string full_help(const Json& schema) {
     const Json& cli = item.value()["x-cli"];
     if (cli["group"] != group) out += fmt::format("\n{}\n", group = cli["group"].get<std::string>());
     out += row(field_names(cli), description(item.value()) + details(item.value()));
+    if (item.key() == "circular_y") out += row("    --circular", "both");
     if (item.key() == "prompt") out += row("    --prompt-file FILE", "read it from a file");
+    if (item.key() == "prompt") out += row("    --prompts-from-file FILE", "paint each line of a file");
     if (item.key() == "negative_prompt") out += row("    --negative-prompt-file FILE", "read it from a file");
   }
   out += "\nOutput\n";
@@ -128,6 +131,8 @@ std::string full_help(const Json& schema) {
   out += row("    --dry-run", "show the plan, time and memory, and paint nothing");
   out += row("    --profile FILE",
              "write the time of every operation as a trace for ui.perfetto.dev, and show where it went");
+  out += row("    --explain-prompt",
+             "show how the prompts are read (chunks, ids, weights, and what holds in which steps), and paint nothing");
   out += row("-v, --verbose", "show messages");
   out += row("-h, --help", "the options people use");
   out += row("    --help-all", "this text");

@@ -13,7 +13,9 @@ using Json = nlohmann::ordered_json;
 /// Throws Json::exception where the text is not JSON: for documents of the library.
 Json parse_json(std::string_view text);
 
-/// As text, indented by `indent` spaces if that is not negative. Throws Json::exception for a text that is not UTF-8.
+/// As text, indented by `indent` spaces if that is not negative; bytes that are not UTF-8 (a file's name) are replaced.
 std::string to_text(const Json& json, int indent = -1);
+
+bool is_utf8(const std::string& text);
 
 }  // namespace cli

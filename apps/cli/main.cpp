@@ -14,6 +14,7 @@
 #include "inspect.h"
 #include "json.h"
 #include "library.h"
+#include "metadata.h"
 #include "serve.h"
 
 namespace {
@@ -39,6 +40,7 @@ int run(std::vector<std::string> arguments) {
   if (command == "generate") return cli::generate(arguments);
   if (command == "inspect") return cli::inspect(arguments);
   if (command == "convert") return cli::convert(arguments);
+  if (command == "metadata") return cli::metadata(arguments);
   if (command == "schema") return print(std::string(gesso_schema()) + "\n");
   if (command == "version") return print(fmt::format("gesso {}\n", gesso_version()));
   if (command == "help") return print(help_text(std::ranges::find(arguments, "all") != arguments.end()));
@@ -46,7 +48,8 @@ int run(std::vector<std::string> arguments) {
   if (command == "bench") return cli::bench(arguments);
   if (command == "upscale") throw cli::usage("upscale: not supported yet");
   throw cli::usage(fmt::format(
-      "unknown command '{}'; known: generate, serve, inspect, convert, bench, schema, version, help", command));
+      "unknown command '{}'; known: generate, serve, inspect, convert, metadata, bench, schema, version, help",
+      command));
 }
 
 }  // namespace

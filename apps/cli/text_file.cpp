@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -27,6 +28,20 @@ std::string read_text_file(const std::string& path) {
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   return text;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  constexpr const char* kBlanks = " \t\r";
+  const std::string text = read_text_file(path);
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    if (const size_t first = line.find_first_not_of(kBlanks); first != line.npos)
+      lines.push_back(line.substr(first, line.find_last_not_of(kBlanks) - first + 1));
+    begin = end + 1;
+  }
+  return lines;
 }
 
 }  // namespace cli

@@ -145,6 +145,8 @@ JobOrder make_order(const DecoderContext& context, const Decoded& decoded) {
   for (const auto& [name, bytes] : decoded.pictures) fields[name] = "";  // their files come when all else is right
   for (const char* name : kServersOwn)
     if (fields.contains(name)) throw bad_field(name, "the server decides it for everybody");
+  if (fields.contains("grid") && fields["grid"] != "")
+    throw ApiError(501, "unsupported", "grid: this server paints no grids: ask for the pictures one by one", "grid");
   check(fields);
   check_limits(fields, context.limits);
 

@@ -101,6 +101,10 @@ void gesso_cancel(gesso_engine* engine, uint64_t job);
  * time; its "text" says the same for a person. Freed with gesso_free(); NULL on failure. */
 char* gesso_plan(gesso_engine* engine, const char* request_json, gesso_error* error);
 
+/* How the request's prompts are read: the text of each step where they are edited, and for each text encoder the
+ * chunks, ids and weights; text for a person. Freed with gesso_free(); NULL on failure. */
+char* gesso_explain_prompt(gesso_engine* engine, const char* request_json, gesso_error* error);
+
 /* GESSO_OK when gesso_generate() would take the request as far as that can be said without its model: every field is
  * known, of its type and within its range. Takes no time worth mentioning. */
 gesso_status gesso_check_request(const char* request_json, gesso_error* error);
@@ -167,9 +171,11 @@ gesso_status gesso_check_picture_name(const char* name, gesso_error* error);
  * NULL on failure. */
 char* gesso_read_picture_request(const char* path, gesso_error* error);
 
-/* What a picture file (PNG, JPEG or WebP, in memory) says about itself: a JSON object with "parameters" (A1111's text,
- * "" without one), "fields" (the same taken apart: "Prompt", "Negative prompt", "Steps" ...) and "request" (Gesso's own
- * recipe as an object, null without one). Freed with gesso_free(); NULL on failure. */
+/* What a picture file (PNG, JPEG or WebP, in memory) says about itself: a JSON object with "program" ("Gesso",
+ * "A1111", "ComfyUI", "InvokeAI", "NovelAI", or "" when nothing says so), "parameters" (A1111's text, "" without one),
+ * "fields" (what the picture was made with, under A1111's names: "Prompt", "Negative prompt", "Steps" ...), "request"
+ * (Gesso's own recipe as an object, null without a valid one; "request_error" says what is wrong with it) and "texts"
+ * (all its texts, objects with "key" and "text"). Freed with gesso_free(); NULL on failure. */
 char* gesso_picture_info(const uint8_t* bytes, size_t size, gesso_error* error);
 
 #ifdef __cplusplus

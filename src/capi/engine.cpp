@@ -7,6 +7,7 @@
 #include "capi/handles.h"
 #include "pipeline/convert.h"
 #include "pipeline/request.h"
+#include "pipeline/series.h"
 
 using namespace gesso;
 
@@ -134,7 +135,7 @@ gesso_status gesso_generate(gesso_engine* engine, const char* request_json, gess
     const Request request = parse_request(request_json);
     const Job job(*engine);
     auto out = std::make_unique<gesso_result>();
-    out->generated = engine->engine->generate(request, sink_to(on_event, user, job.number()), job.token());
+    out->generated = paint_series(*engine->engine, request, sink_to(on_event, user, job.number()), job.token());
     out->request = to_text(request_to_json(out->generated.resolved));
     *result = out.release();
   });
@@ -154,7 +155,7 @@ char* gesso_plan(gesso_engine* engine, const char* request_json, gesso_error* er
   guarded(error, [&] {
     required(engine, "engine");
     required(request_json, "request_json");
-    Plan plan = engine->engine->plan(parse_request(request_json));
+    Plan plan = plan_series(*engine->engine, parse_request(request_json));
     plan.json["text"] = plan.text;
     text = copy_out(to_text(plan.json));
   });
@@ -169,6 +170,16 @@ char* gesso_bench(const char* options_json, gesso_event_fn on_event, void* user,
       const gesso_event event{GESSO_EVENT_MESSAGE, 0, "", 0, 0, 0, 0, line.c_str()};
       if (on_event) on_event(&event, user);
     })));
+  });
+  return text;
+}
+
+char* gesso_explain_prompt(gesso_engine* engine, const char* request_json, gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    required(engine, "engine");
+    required(request_json, "request_json");
+    text = copy_out(explain_series(*engine->engine, parse_request(request_json)));
   });
   return text;
 }

@@ -5,6 +5,7 @@
 #include "media/codec.h"
 #include "media/metadata.h"
 #include "media/names.h"
+#include "media/origin.h"
 #include "media/parameters.h"
 #include "pipeline/request.h"
 
@@ -144,15 +145,30 @@ char* gesso_picture_info(const uint8_t* bytes, size_t size, gesso_error* error) 
     const std::string_view file(reinterpret_cast<const char*>(required(bytes, "bytes")), size);
     if (!sniff_picture(file)) fail(ErrorCode::kBadFile, "this is not a PNG, JPEG or WebP picture");
     const PictureInfo info = read_picture_info(file);
-    const Parameters parameters = parse_parameters(info.parameters);
-    Json fields = Json::object();
-    if (!info.parameters.empty()) {
-      fields["Prompt"] = parameters.prompt;
-      fields["Negative prompt"] = parameters.negative;
+    const PictureOrigin origin = picture_origin(file);
+    Json fields = Json::object(), texts = Json::array(), request;
+    if (!origin.program.empty()) {
+      fields["Prompt"] = origin.parameters.prompt;
+      fields["Negative prompt"] = origin.parameters.negative;
     }
-    for (const auto& [name, value] : parameters.fields) fields[name] = value;
-    const Json request = info.request_json.empty() ? Json() : request_of(info.request_json, "the picture");
-    text = copy_out(to_text({{"parameters", info.parameters}, {"fields", fields}, {"request", request}}));
+    for (const auto& [name, value] : origin.parameters.fields) fields[name] = value;
+    for (const auto& [key, value] : origin.texts) texts.push_back({{"key", key}, {"text", value}});
+    std::string complaint;
+    try {
+      if (!info.request_json.empty()) request = request_of(info.request_json, "the picture");
+    } catch (const Error& invalid) {  // of another version, or not ours: what else the picture says is worth having
+      complaint = invalid.what();
+    }
+    if (request.is_object()) {  // A1111's text cannot tell a prompt that looks like its other lines
+      fields["Prompt"] = request["prompt"];
+      fields["Negative prompt"] = request.value("negative_prompt", "");
+    }
+    text = copy_out(to_text({{"program", origin.program},
+                             {"parameters", info.parameters},
+                             {"fields", fields},
+                             {"request", request},
+                             {"request_error", complaint},
+                             {"texts", texts}}));
   });
   return text;
 }

@@ -20,6 +20,11 @@ struct OpCost {
   const Tensor* x = nullptr;          ///< the first operand, for reports
 };
 
+/// Which axes of pictures are rings: behind the last column (x) comes the first, below the last row (y) the first.
+struct Wrap {
+  bool x = false, y = false;
+};
+
 /// Where tensors live and operations run. Tensors hold a reference: a device outlives its tensors.
 class Device {
  public:
@@ -32,6 +37,10 @@ class Device {
   /// Uninitialised memory, aligned to 64 bytes. Throws kOutOfMemory with the bytes needed and available.
   virtual std::shared_ptr<Storage> allocate(int64_t bytes) = 0;
   Tensor empty(const Shape& shape, DType dtype);
+
+  /// Convolutions pad wrapped axes with what comes round there instead of zeros.
+  Wrap wrap() const { return wrap_; }
+  void set_wrap(Wrap wrap) { wrap_ = wrap; }
 
   /// Runs one operation: the device books `cost`, then gets `compute(kernels)` unless it only books.
   template <typename F>
@@ -46,6 +55,22 @@ class Device {
   /// The kernels to run with, or null when this device only books. May throw kCancelled.
   virtual const Kernels* begin(const OpCost& cost) = 0;
   virtual void end(const OpCost& cost) {}
+
+ private:
+  Wrap wrap_;
+};
+
+/// Wraps while it lives.
+class Wrapping {
+ public:
+  Wrapping(Device& device, Wrap wrap) : device_(device), before_(device.wrap()) { device.set_wrap(wrap); }
+  ~Wrapping() { device_.set_wrap(before_); }
+  Wrapping(const Wrapping&) = delete;
+  Wrapping& operator=(const Wrapping&) = delete;
+
+ private:
+  Device& device_;
+  Wrap before_;
 };
 
 /// A parameter as an f32 tensor of the device, kept with the weight (for small ones: norms, biases, positions).

@@ -79,6 +79,8 @@ struct Kernels {
   void (*unpatchify)(const Tensor& x, const Patch& patch, Tensor& y);
   // x [n, h, w, c] -> y [n, h', w', c], y[i, j] = x[i / factor, j / factor]; h' and w' as y says
   void (*upsample_nearest)(const Tensor& x, int factor, Tensor& y);
+  // x [n, h, w, c] -> y [n, h', w', c], y[i, j] = x[(i - top) mod h, (j - left) mod w]
+  void (*pad_circular)(const Tensor& x, int64_t top, int64_t left, Tensor& y);
   // x f32, f16 or bf16 -> y f32, f16 or bf16
   void (*cast)(const Tensor& x, Tensor& y);
   // [n, c, h, w] -> [n, h, w, c] and back, same type

@@ -11,7 +11,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr uint16_t kOrientation = 0x0112, kExifIfd = 0x8769, kUserComment = 0x9286;
-constexpr uint16_t kShort = 3, kLong = 4, kUndefined = 7;
+constexpr uint16_t kAsciiText = 2, kShort = 3, kLong = 4, kUndefined = 7;
 // What a UserComment begins with, eight bytes each.
 constexpr auto kUnicode = "UNICODE\0"sv, kAscii = "ASCII\0\0\0"sv, kUnnamed = "\0\0\0\0\0\0\0\0"sv;
 
@@ -100,6 +100,25 @@ Exif parse_exif(std::string_view data) {
     if (const uint64_t entry = tiff.find(tiff.number(pointer + 8, 4), kUserComment))
       exif.user_comment = decode_comment(tiff.bytes(entry), tiff.big_endian());
   return exif;
+}
+
+std::vector<std::pair<std::string, std::string>> exif_texts(std::string_view data) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  if (std::string comment = parse_exif(data).user_comment; !comment.empty())
+    texts.emplace_back("UserComment", std::move(comment));
+  if (data.starts_with("Exif\0\0"sv)) data.remove_prefix(6);
+  if (!data.starts_with("II*\0"sv) && !data.starts_with("MM\0*"sv)) return texts;
+  const Tiff tiff(data);
+  constexpr std::pair<uint16_t, const char*> kTexts[] = {
+      {0x010e, "ImageDescription"}, {0x010f, "Make"}, {0x0110, "Model"}, {0x0131, "Software"}};
+  for (const auto& [tag, name] : kTexts) {
+    const uint64_t entry = tiff.find(tiff.number(4, 4), tag);
+    if (!entry || tiff.number(entry + 2, 2) != kAsciiText) continue;
+    std::string_view text = tiff.bytes(entry);
+    text = text.substr(0, text.find('\0'));
+    if (!text.empty()) texts.emplace_back(name, valid_utf8(text));
+  }
+  return texts;
 }
 
 std::string build_exif(std::string_view user_comment) {

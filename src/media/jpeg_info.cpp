@@ -89,6 +89,17 @@ PictureInfo read_jpeg_info(std::string_view jpeg) {
   return {valid_utf8(in_exif.empty() ? info.parameters : in_exif), valid_utf8(info.request_json)};
 }
 
+void add_jpeg_texts(std::string_view jpeg, TextRoom& room) {
+  std::string_view rest = after_soi(jpeg);
+  while (const auto segment = next_segment(rest)) {
+    if (room.full()) return;
+    const bool ours = is_comment(*segment, kParametersHead) || is_comment(*segment, kRequestHead);
+    if (segment->marker == kComment && !ours) room.add("Comment", valid_utf8(segment->payload));
+  }
+  PictureInfo info = read_jpeg_info(jpeg);
+  room.add("gesso", std::move(info.request_json));
+}
+
 std::string with_jpeg_info(std::string_view jpeg, const PictureInfo& info) {
   std::string kept_first(jpeg.substr(0, 2)), kept_after;
   std::string_view rest = after_soi(jpeg);

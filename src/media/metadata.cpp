@@ -38,6 +38,24 @@ PictureInfo read_picture_info(std::string_view picture) {
   return {};
 }
 
+std::vector<PictureText> read_picture_texts(std::string_view picture) {
+  TextRoom room;
+  const auto format = sniff_picture(picture);
+  std::string_view exif;
+  if (format == PictureFormat::kPng) {
+    add_png_texts(picture, room);
+    exif = png_exif(picture);
+  } else if (format == PictureFormat::kJpeg) {
+    add_jpeg_texts(picture, room);
+    exif = jpeg_exif(picture);
+  } else if (format == PictureFormat::kWebp) {
+    room.add("gesso", read_webp_info(picture).request_json);
+    exif = webp_exif(picture);
+  }
+  for (auto& [key, text] : exif_texts(exif)) room.add(key, std::move(text));
+  return room.take();
+}
+
 int picture_orientation(std::string_view picture) {
   const auto format = sniff_picture(picture);
   if (!format) return 1;

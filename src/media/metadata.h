@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gesso {
 
@@ -27,6 +28,16 @@ std::string with_picture_info(std::string picture, const PictureInfo& info);
 /// What the picture says, from where with_picture_info and AUTOMATIC1111 put it (also PNG tEXt and zTXt). Never
 /// throws for damaged metadata: what cannot be read is absent. Compressed text beyond 16 MiB counts as damaged.
 PictureInfo read_picture_info(std::string_view picture);
+
+/// A text in a picture's metadata, and where it stands: a PNG keyword, "Comment" (JPEG), or an EXIF field's name.
+struct PictureText {
+  std::string key, text;  ///< UTF-8
+  bool operator==(const PictureText&) const = default;
+};
+
+/// All texts of a picture, in their order: those of PNG text chunks; comments of JPEG; of EXIF UserComment,
+/// ImageDescription, Make, Model and Software. Never throws; at most 200 texts, and 32 MiB of them in all.
+std::vector<PictureText> read_picture_texts(std::string_view picture);
 
 /// EXIF orientation, 1 to 8; 1 when the picture says nothing.
 int picture_orientation(std::string_view picture);

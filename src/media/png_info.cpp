@@ -127,6 +127,15 @@ PictureInfo read_png_info(std::string_view png) {
   return info;
 }
 
+void add_png_texts(std::string_view png, TextRoom& room) {
+  std::string_view rest = chunks_of(png);
+  while (const auto chunk = next_chunk(rest)) {
+    if (room.full()) return;
+    if (const std::string_view key = keyword(*chunk); !key.empty())
+      if (auto text = text_of(*chunk)) room.add(latin1_to_utf8(key), std::move(*text));
+  }
+}
+
 std::string with_png_info(std::string_view png, const PictureInfo& info) {
   std::string result(png.substr(0, 8));
   std::string_view rest = chunks_of(png);

@@ -23,6 +23,7 @@ class FluxDiffusion final : public LatentDiffusion {
   const Denoising& denoising() const override { return denoising_; }
 
   Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) override;
+  std::string explain(std::string_view text, const PromptOptions& options) const override;
   Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) override {
     const std::vector<float> timesteps(static_cast<size_t>(x.dim(0)), timestep);
     return network_(x, timesteps, context, vector);
@@ -72,7 +73,7 @@ FluxDiffusion::FluxDiffusion(Components components)
 }
 
 Conditioning FluxDiffusion::encode(Device& device, DType compute, std::string_view text, const PromptOptions& options) {
-  const Prompt prompt = parse_prompt(text);
+  const Prompt prompt = parse_prompt(text, options.syntax);
   Conditioning result;
   result.context = cast(t5_.encode(device, compute, prompt, tokens_, result.notice), compute);
   const ClipText::States states =
@@ -83,6 +84,11 @@ Conditioning FluxDiffusion::encode(Device& device, DType compute, std::string_vi
     result.vector = concat(result.vector, nn::sinusoids(device, guidance, network_.guidance_width(), compute));
   }
   return result;
+}
+
+std::string FluxDiffusion::explain(std::string_view text, const PromptOptions& options) const {
+  const Prompt prompt = parse_prompt(text, options.syntax);
+  return clip_.explain(tokenizer_, prompt) + t5_.explain(prompt, tokens_);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tensor/tensor.h"
+#include "text/prompt.h"
 #include "weights/weight_store.h"
 
 namespace gesso {
@@ -58,6 +59,7 @@ struct PromptOptions {
   int clip_skip = 1;
   int width = 512, height = 512;  ///< of the picture, in pixels
   double guidance = 0;            ///< distilled guidance, for a network that takes it
+  PromptSyntax syntax = PromptSyntax::kA1111;
 };
 
 /// A built model that turns noise into a latent under a text, and latents into pictures. One request at a time.
@@ -67,9 +69,14 @@ class LatentDiffusion {
   virtual const LatentFormat& latent_format() const = 0;
   virtual const Defaults& defaults() const = 0;
   virtual const Denoising& denoising() const = 0;
+  /// Whether pictures may close at their borders (see Wrap): all that tells places apart is convolution.
+  virtual bool can_wrap() const { return false; }
   virtual ExtraInput extra_input() const { return ExtraInput::kNone; }
 
+  /// The states of a text in the grammar of parse_prompt.
   virtual Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) = 0;
+  /// How each text encoder reads a text: chunks, ids and weights, for a person.
+  virtual std::string explain(std::string_view prompt, const PromptOptions& options) const = 0;
   /// x [n, h, w, channels and those of extra_input()] (the latent already scaled for the network), timestep, context
   /// [n, tokens, width], vector [n, width] or empty -> the raw output [n, h, w, channels]
   virtual Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) = 0;

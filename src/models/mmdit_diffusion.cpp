@@ -33,6 +33,7 @@ class MmDitDiffusion final : public LatentDiffusion {
   }
 
   Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) override;
+  std::string explain(std::string_view text, const PromptOptions& options) const override;
   Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) override {
     const std::vector<float> timesteps(static_cast<size_t>(x.dim(0)), timestep);
     return network_(x, timesteps, context, vector);
@@ -97,7 +98,7 @@ std::vector<WeightStore*> MmDitDiffusion::text_weights() {
 
 Conditioning MmDitDiffusion::encode(Device& device, DType compute, std::string_view text,
                                     const PromptOptions& options) {
-  const Prompt prompt = parse_prompt(text);
+  const Prompt prompt = parse_prompt(text, options.syntax);
   const auto first = ClipText::Length::kFirstChunk;
   const auto l = clip_l_.encode(tokenizer_, device, compute, prompt, options.clip_skip, true, first);
   const auto g = clip_g_.encode(tokenizer_, device, compute, prompt, options.clip_skip, true, first);
@@ -110,6 +111,13 @@ Conditioning MmDitDiffusion::encode(Device& device, DType compute, std::string_v
   const Tensor t5 = t5_ ? t5_->encode(device, compute, prompt, static_cast<size_t>(t5_tokens_), result.notice)
                         : zeros(device, {1, t5_tokens_, width});
   result.context = cast(nn::join_tokens(clip, t5), compute);
+  return result;
+}
+
+std::string MmDitDiffusion::explain(std::string_view text, const PromptOptions& options) const {
+  const Prompt prompt = parse_prompt(text, options.syntax);
+  std::string result = clip_l_.explain(tokenizer_, prompt) + clip_g_.explain(tokenizer_, prompt);
+  if (t5_) result += t5_->explain(prompt, static_cast<size_t>(t5_tokens_));
   return result;
 }
 

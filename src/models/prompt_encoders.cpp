@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ops/ops.h"
 #include "text/emphasis.h"
+#include "text/explain.h"
 
 namespace gesso {
 namespace {
@@ -15,6 +16,14 @@ ClipEncoder::Config config_of(const WeightStore& store, const ClipText::Traits& 
   const std::string act = store.metadata("clip_hidden_act").value_or(traits.quick_gelu ? "quick_gelu" : "gelu");
   return {static_cast<int>(store.metadata_int(traits.heads_key, 0, 0, 4096)),
           act == "quick_gelu" ? Activation::kQuickGelu : Activation::kGelu};
+}
+
+bool is_weighted(std::span<const float> weights) {
+  return std::ranges::any_of(weights, [](float w) { return w != 1.f; });
+}
+
+bool is_weighted(const std::vector<PromptChunk>& chunks) {
+  return std::ranges::any_of(chunks, [](const PromptChunk& c) { return is_weighted(c.weights); });
 }
 
 }  // namespace
@@ -30,6 +39,9 @@ ClipText::States ClipText::encode(const ClipTokenizer& tokenizer, Device& device
                                   int clip_skip, bool pooled, Length length) const {
   std::vector<PromptChunk> chunks = chunk_prompt(tokenizer, prompt, {.pad = traits_.pad});
   if (length == Length::kFirstChunk) chunks.resize(1);
+  const size_t used = chunks.size();
+  const bool from_empty = prompt.syntax == PromptSyntax::kComfyUi && is_weighted(chunks);
+  if (from_empty) chunks.push_back(chunk_prompt(tokenizer, {}, {.pad = traits_.pad})[0]);
   std::vector<int32_t> ids;
   std::vector<int> ends;
   for (const PromptChunk& chunk : chunks) {
@@ -43,23 +55,25 @@ ClipText::States ClipText::encode(const ClipTokenizer& tokenizer, Device& device
       {.skip = std::max(1, clip_skip - (trimmed ? 1 : 0)), .final_norm = traits_.final_norm, .pooled = pooled});
   std::vector<float> states = to_values(output.hidden);
   const size_t chunk_size = states.size() / chunks.size();
-  for (size_t c = 0; c < chunks.size(); ++c)
-    emphasise(std::span(states).subspan(c * chunk_size, chunk_size), chunks[c].weights);
-  return {from_values(device, states, {1, static_cast<int64_t>(ids.size()), encoder_.width()}),
-          pooled ? output.pooled.slice(0, 1) : Tensor()};
+  const auto states_of = [&](size_t c) { return std::span(states).subspan(c * chunk_size, chunk_size); };
+  for (size_t c = 0; c < used; ++c)
+    if (from_empty)
+      emphasise_from_empty(states_of(c), states_of(used), chunks[c].weights);
+    else if (prompt.syntax == PromptSyntax::kA1111)
+      emphasise(states_of(c), chunks[c].weights);
+  states.resize(used * chunk_size);
+  const auto tokens = static_cast<int64_t>(used * PromptChunk::kLength);
+  return {from_values(device, states, {1, tokens, encoder_.width()}), pooled ? output.pooled.slice(0, 1) : Tensor()};
+}
+
+std::string ClipText::explain(const ClipTokenizer& tokenizer, const Prompt& prompt) const {
+  return fmt::format("{}\n{}", traits_.role, explain_prompt(tokenizer, prompt, {.pad = traits_.pad}));
 }
 
 T5Text::T5Text(WeightStore& store) : tokenizer_(t5_vocabulary()), encoder_(WeightScope(store)) {}
 
 Tensor T5Text::encode(Device& device, DType compute, const Prompt& prompt, size_t tokens, std::string& notice) const {
-  std::vector<int32_t> ids;
-  std::vector<float> weights;
-  for (const auto& section : prompt.sections)
-    for (const WeightedSegment& segment : section) {
-      const std::vector<int32_t> more = tokenizer_.encode(segment.text);
-      ids.insert(ids.end(), more.begin(), more.end());
-      weights.resize(ids.size(), segment.weight);
-    }
+  auto [ids, weights] = weighted_ids(tokenizer_, prompt);
   if (ids.size() + 1 > tokens) {
     notice = fmt::format("the prompt has {} tokens for T5, of which the first {} are used", ids.size(), tokens - 1);
     ids.resize(tokens - 1);
@@ -69,8 +83,18 @@ Tensor T5Text::encode(Device& device, DType compute, const Prompt& prompt, size_
   weights.resize(std::min(weights.size(), tokens - 1));
   weights.resize(tokens, 1.f);
   std::vector<float> states = to_values(encoder_(device, compute, ids));
-  emphasise(states, weights);
+  if (prompt.syntax == PromptSyntax::kA1111) {
+    emphasise(states, weights);
+  } else if (is_weighted(weights)) {
+    std::vector<int32_t> none(tokens, UnigramTokenizer::kPad);
+    none[0] = UnigramTokenizer::kEos;
+    emphasise_from_empty(states, to_values(encoder_(device, compute, none)), weights);
+  }
   return from_values(device, states, {1, static_cast<int64_t>(tokens), encoder_.width()});
+}
+
+std::string T5Text::explain(const Prompt& prompt, size_t tokens) const {
+  return "t5\n" + explain_prompt(tokenizer_, prompt, tokens);
 }
 
 }  // namespace gesso

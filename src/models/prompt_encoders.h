@@ -32,6 +32,8 @@ class ClipText {
   int64_t pooled_width() const { return encoder_.pooled_width(); }
   States encode(const ClipTokenizer& tokenizer, Device& device, DType compute, const Prompt& prompt, int clip_skip,
                 bool pooled, Length length = Length::kAllChunks) const;
+  /// The encoder's role and, below it, how it reads the prompt; for a person.
+  std::string explain(const ClipTokenizer& tokenizer, const Prompt& prompt) const;
 
  private:
   Traits traits_;
@@ -47,6 +49,8 @@ class T5Text {
   /// The prompt as exactly `tokens` tokens, the last of its own the end token, padded -> f32 [1, tokens, width],
   /// emphasised. What does not fit is cut, and `notice` says so.
   Tensor encode(Device& device, DType compute, const Prompt& prompt, size_t tokens, std::string& notice) const;
+  /// As ClipText::explain.
+  std::string explain(const Prompt& prompt, size_t tokens) const;
 
  private:
   UnigramTokenizer tokenizer_;

@@ -24,11 +24,13 @@ class StableDiffusion final : public LatentDiffusion {
   const Denoising& denoising() const override { return denoising_; }
 
   Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) override;
+  std::string explain(std::string_view text, const PromptOptions& options) const override;
   Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) override {
     const std::vector<float> timesteps(static_cast<size_t>(x.dim(0)), timestep);
     return (*unet_)(x, timesteps, context, vector);
   }
   Tensor decode(const Tensor& latents) override { return vae_->decoder(latents); }
+  bool can_wrap() const override { return true; }
   ExtraInput extra_input() const override { return extra_input_; }
   Tensor encode_picture(const Tensor& pictures) override { return vae_->encode(pictures); }
 
@@ -116,7 +118,7 @@ std::vector<WeightStore*> StableDiffusion::text_weights() {
 
 Conditioning StableDiffusion::encode(Device& device, DType compute, std::string_view text,
                                      const PromptOptions& options) {
-  const Prompt prompt = parse_prompt(text);
+  const Prompt prompt = parse_prompt(text, options.syntax);
   Conditioning result;
   Tensor pooled;
   for (size_t i = 0; i < encoders_.size(); ++i) {
@@ -139,6 +141,12 @@ Conditioning StableDiffusion::encode(Device& device, DType compute, std::string_
     result.vector = cast(result.vector, compute);
   }
   result.context = cast(result.context, compute);
+  return result;
+}
+
+std::string StableDiffusion::explain(std::string_view text, const PromptOptions& options) const {
+  std::string result;
+  for (const ClipText& encoder : encoders_) result += encoder.explain(tokenizer_, parse_prompt(text, options.syntax));
   return result;
 }
 

@@ -51,7 +51,25 @@ Tensor linear(const Tensor& x, const Weight& w, const Weight& bias, const Epilog
   return y;
 }
 
+Tensor pad_circular(const Tensor& x, int64_t top, int64_t left, int64_t bottom, int64_t right) {
+  expect(x.shape().rank() == 4 && x.dim(1) > 0 && x.dim(2) > 0 && std::min({top, left, bottom, right}) >= 0,
+         "pad_circular", x, {top, left, bottom, right});
+  Tensor y = x.device().empty({x.dim(0), x.dim(1) + top + bottom, x.dim(2) + left + right, x.dim(3)}, x.dtype());
+  const OpCost cost{"pad_circular", 0, x.bytes() + y.bytes()};
+  x.device().run(cost, [&](const Kernels& k) { k.pad_circular(x, top, left, y); });
+  return y;
+}
+
 Tensor conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d& c, const Epilogue& e) {
+  const Wrap wrap = x.device().wrap();
+  if ((wrap.x && c.left + c.right > 0) || (wrap.y && c.top + c.bottom > 0)) {
+    Conv2d rest = c;
+    if (wrap.x) rest.left = rest.right = 0;
+    if (wrap.y) rest.top = rest.bottom = 0;
+    const Tensor padded =
+        pad_circular(x, c.top - rest.top, c.left - rest.left, c.bottom - rest.bottom, c.right - rest.right);
+    return conv2d(padded, w, bias, rest, e);
+  }
   const Shape& ws = w->shape();
   expect(x.shape().rank() == 4 && ws.rank() == 4 && x.dim(3) == ws[1], "conv2d", x, ws);
   const int64_t oh = (x.dim(1) + c.top + c.bottom - ws[2]) / c.stride + 1;

@@ -14,7 +14,8 @@ namespace gesso {
 
 /// x [..., in], w [out, in] (trailing ones allowed), bias [out] or null -> [..., out]
 Tensor linear(const Tensor& x, const Weight& w, const Weight& bias, const Epilogue& e = {});
-/// x [n, h, w, in], weight [out, in, kh, kw], bias [out] or null -> [n, h', w', out]
+/// x [n, h, w, in], weight [out, in, kh, kw], bias [out] or null -> [n, h', w', out]. Along axes that the device wraps,
+/// padding is what comes round there.
 Tensor conv2d(const Tensor& x, const Weight& w, const Weight& bias, const Conv2d& c, const Epilogue& e = {});
 /// softmax(scale q k^T + bias) v per head; q [b, tq, heads * d], k v [b, tk, heads * d] -> shape of q. `bias` is f32
 /// [heads or 1, tk, tq] (keys outermost) or empty; minus infinity hides a key.
@@ -53,6 +54,9 @@ Tensor patchify(const Tensor& x, const Patch& patch);
 Tensor unpatchify(const Tensor& x, const Patch& patch);
 /// x [n, h, w, c] -> [n, height, width, c], which is factor times the size, or up to factor - 1 less (the rest is cut)
 Tensor upsample_nearest(const Tensor& x, int factor, int64_t height, int64_t width);
+/// x [n, h, w, c] with a border from its opposite sides -> [n, h + top + bottom, w + left + right, c]; also wider than
+/// x
+Tensor pad_circular(const Tensor& x, int64_t top, int64_t left, int64_t bottom, int64_t right);
 /// x itself when it has that type already.
 Tensor cast(const Tensor& x, DType dtype);
 /// [n, c, h, w] <-> [n, h, w, c]

@@ -103,6 +103,27 @@ Image load_mask(const Request& r) {
   return mask;
 }
 
+/// The pictures with room on each side: the init picture's border goes on, and a mask says that all of it is painted.
+void extend(InputPictures& inputs, const Request& r) {
+  const Image& init = *inputs.init;
+  const Part room{-static_cast<double>(r.outpaint_left), -static_cast<double>(r.outpaint_top),
+                  static_cast<double>(init.width) + r.outpaint_left + r.outpaint_right,
+                  static_cast<double>(init.height) + r.outpaint_top + r.outpaint_bottom};
+  const Image inner = inputs.mask ? resized(*inputs.mask, init.width, init.height) : Image{};
+  Image wide = cut(init, room);
+  const uint8_t painted = r.mask_invert ? 0 : 255, kept = 255 - painted;
+  Image mask{wide.width, wide.height, 1, {}};
+  mask.pixels.assign(static_cast<size_t>(mask.width) * static_cast<size_t>(mask.height), painted);
+  for (int y = 0; y < init.height; ++y)
+    for (int x = 0; x < init.width; ++x) {
+      const size_t at = static_cast<size_t>(y) * static_cast<size_t>(init.width) + static_cast<size_t>(x);
+      mask.pixels[static_cast<size_t>(y + r.outpaint_top) * static_cast<size_t>(mask.width) +
+                  static_cast<size_t>(x + r.outpaint_left)] = inputs.mask ? inner.pixels[at] : kept;
+    }
+  inputs.init = std::move(wide);
+  inputs.mask = std::move(mask);
+}
+
 }  // namespace
 
 InputPictures load_input_pictures(const Request& request) {
@@ -120,6 +141,11 @@ InputPictures load_input_pictures(const Request& request) {
           "the mask {} is {} x {} and the picture {} is {} x {}: they must have the same size, or the same proportions",
           gesso::quoted(request.mask_image), mask.width, mask.height, gesso::quoted(request.init_image), init.width,
           init.height);
+  }
+  if (outpaints(request)) {
+    if (!inputs.init)
+      fail(ErrorCode::kUsage, "outpainting continues a picture, and there is none: give it with --init-img");
+    extend(inputs, request);
   }
   return inputs;
 }

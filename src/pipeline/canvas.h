@@ -7,13 +7,14 @@
 
 namespace gesso {
 
-/// The pictures that a request names, as they are in their files.
+/// The pictures that a request names, as they are in their files, or with room around them where it is outpainted.
 struct InputPictures {
   std::optional<Image> init;  ///< RGB: alpha was laid over white
   std::optional<Image> mask;  ///< gray, white is painted anew: alpha was laid over black
 };
 
-/// Reads them. Throws as load_image does, and kUsage for a mask without a picture or of other proportions.
+/// Reads them. Outpainting continues the init picture by its border and makes or widens the mask by the new part.
+/// Throws as load_image does, and kUsage for a mask or outpainting without a picture, or a mask of other proportions.
 InputPictures load_input_pictures(const Request& request);
 
 /// What is painted over, and where the result goes.

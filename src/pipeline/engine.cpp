@@ -62,7 +62,8 @@ Request resolve(const Request& request, const LatentDiffusion& model, const Inpu
   Request r = request;
   const Defaults& defaults = model.defaults();
   resolve_size(r, model, inputs);
-  if (inputs.init) r.strength = r.strength.value_or(model.extra_input() == ExtraInput::kMaskAndPicture ? 1.0 : 0.75);
+  if (inputs.init)
+    r.strength = r.strength.value_or(model.extra_input() == ExtraInput::kMaskAndPicture || outpaints(r) ? 1.0 : 0.75);
   r.steps = r.steps.value_or(defaults.steps);
   r.cfg_scale = r.cfg_scale.value_or(defaults.cfg_scale);
   r.guidance = r.guidance.value_or(defaults.guidance);
@@ -79,6 +80,11 @@ Request resolve(const Request& request, const LatentDiffusion& model, const Inpu
   r.prediction =
       r.prediction == "auto" ? model.denoising().prediction : std::string(find_prediction(r.prediction).name);
   r.seed = resolve_seed(r.seed);
+  if (r.subseed_strength.value_or(0) > 0) r.subseed = resolve_seed(r.subseed);
+  if ((r.circular_x || r.circular_y) && !model.can_wrap())
+    fail(ErrorCode::kUnsupported,
+         "seamless pictures (circular_x, circular_y) are not supported for this model: its attention tells places "
+         "apart");
   const int unit = model.latent_format().scale * model.latent_format().patch;
   for (const int size : {*r.width, *r.height})
     if (size % unit != 0)
@@ -93,6 +99,8 @@ std::vector<std::string> without_effect(const Request& asked, const Request& res
   std::vector<std::string> sentences;
   if (asked.strength && asked.init_image.empty())
     sentences.emplace_back("strength has no effect without a picture to paint over (--init-img)");
+  if (asked.subseed >= 0 && asked.subseed_strength.value_or(0) == 0)
+    sentences.emplace_back("subseed has no effect while subseed_strength is 0");
   if (const Sampler& sampler = *find_sampler(*resolved.sampling_method).sampler; asked.eta && !sampler.takes_eta)
     sentences.push_back(fmt::format("eta has no effect with the sampler {}", sampler.name));
   if (asked.flow_shift && resolved.prediction != "flow")
@@ -122,6 +130,7 @@ class CpuEngine final : public Engine {
 
   GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) override;
   Plan plan(const Request& request) override;
+  std::string explain(const Request& request) override;
   Inspection inspect(const std::vector<std::filesystem::path>& paths) override { return inspect_files(paths); }
 
  private:
@@ -239,7 +248,7 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
     release({&loaded.model->decoder_weights()}, plan.residency);
     for (int k = 0; k < resolved.batch_count; ++k) {
       cancel.check();
-      latents.push_back(denoise(work, text, start, resolved.seed + k));
+      latents.push_back(denoise(work, text, start, seeds_of(resolved, k)));
     }
   }
   release({&loaded.model->denoiser_weights()}, plan.residency);
@@ -298,6 +307,13 @@ Plan CpuEngine::plan(const Request& request) {
   plan.json["precision"] = compute == DType::kBF16 ? "bf16" : "f32";
   plan.json["request"] = request_to_json(resolved);
   return plan;
+}
+
+std::string CpuEngine::explain(const Request& request) {
+  const std::lock_guard lock(mutex_);
+  const InputPictures inputs = load_input_pictures(request);
+  const LoadedModel& loaded = load(request, [](const Event&) {});
+  return explain_prompts(*loaded.model, resolve(request, *loaded.model, inputs));
 }
 
 }  // namespace

@@ -89,6 +89,8 @@ class Engine {
   virtual GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) = 0;
   /// What generate() would do, without doing it.
   virtual Plan plan(const Request& request) = 0;
+  /// How the request's prompts are read: chunks, ids, weights, and what holds in which steps; for a person.
+  virtual std::string explain(const Request& request) = 0;
   /// What these files are together: family, variant, components present and missing, and the command that runs them.
   virtual Inspection inspect(const std::vector<std::filesystem::path>& paths) = 0;
 };

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "device/meta/meta_device.h"
 #include "ops/ops.h"
-#include "pipeline/sampling_setup.h"
+#include "pipeline/prompts.h"
 
 namespace gesso {
 namespace {
@@ -43,12 +43,15 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
   const LatentFormat& format = model.latent_format();
   const int64_t h = *request.height / format.scale, w = *request.width / format.scale;
   const SamplingSetup setup = sampling_setup(model, request);
-  const PromptOptions options{*request.clip_skip, *request.width, *request.height, *request.guidance};
+  const PromptPlan prompts = plan_prompts(request, setup);
 
   MetaDevice text, encode, denoise, decode;
-  const Conditioning cond = model.encode(text, compute, request.prompt, options);
-  if (setup.takes(Branch::kUncond)) (void)model.encode(text, compute, request.negative_prompt, options);
-  if (setup.takes(Branch::kEmpty)) (void)model.encode(text, compute, "", options);
+  for (MetaDevice* device : {&encode, &denoise, &decode}) device->set_wrap(wrap_of(request));
+  Conditioning longest;
+  for (const std::string& prompt : prompts.texts) {
+    const Conditioning states = model.encode(text, compute, prompt, prompt_options(request));
+    if (!longest.context || states.context.dim(1) > longest.context.dim(1)) longest = states;
+  }
   plan.stages.push_back(measured("text", text, compute, 1));
 
   const bool extra = model.extra_input() == ExtraInput::kMaskAndPicture, over = !request.init_image.empty();
@@ -57,11 +60,11 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
     plan.stages.push_back(measured("encode", encode, compute, over && extra ? 2 : 1));
   }
 
-  const int64_t n = 1 + setup.takes(Branch::kUncond) + setup.takes(Branch::kEmpty);
+  const auto n = static_cast<int64_t>(prompts.cond.size() + !prompts.uncond.empty() + prompts.empty.has_value());
   const int64_t channels = extra ? 2 * format.channels + 1 : format.channels;
   {
-    const Tensor context = denoise.empty({n, cond.context.dim(1), cond.context.dim(2)}, compute);
-    const Tensor vector = cond.vector ? denoise.empty({n, cond.vector.dim(1)}, compute) : Tensor();
+    const Tensor context = denoise.empty({n, longest.context.dim(1), longest.context.dim(2)}, compute);
+    const Tensor vector = longest.vector ? denoise.empty({n, longest.vector.dim(1)}, compute) : Tensor();
     (void)model.predict(denoise.empty({n, h, w, channels}, compute), 999.f, context, vector);
   }
   plan.stages.push_back(

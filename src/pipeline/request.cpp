@@ -193,9 +193,9 @@ Request request_from_json(const Json& document) {
   check_prompt(request);
   if (!request.sigmas.empty()) parse_sigmas(request.sigmas);
   parse_extra_args(request.extra_sample_args);
-  if (request.seed > std::numeric_limits<int64_t>::max() - request.batch_count)
-    fail(ErrorCode::kUsage, "seed: {} leaves no room for {} pictures with a seed each", request.seed,
-         request.batch_count);
+  for (const auto& [name, seed] : {std::pair{"seed", request.seed}, std::pair{"subseed", request.subseed}})
+    if (seed > std::numeric_limits<int64_t>::max() - request.batch_count)
+      fail(ErrorCode::kUsage, "{}: {} leaves no room for {} pictures with one each", name, seed, request.batch_count);
   return request;
 }
 
@@ -210,18 +210,26 @@ Json request_to_json(const Request& request) {
 
 Json recipe_to_json(const Request& resolved, int index) {
   Request single = resolved;
-  single.seed += index;
+  const Seeds seeds = seeds_of(resolved, index);
+  single.seed = seeds.seed;
+  single.subseed = seeds.subseed;
   single.batch_count = 1;
   Json document = request_to_json(single);
+  if (resolved.subseed_strength.value_or(0) == 0) document.erase("subseed");
   for (const Field& field : request_fields()) {
     const std::string name(field.name);
-    if (field.role == FieldRole::kMachine) document.erase(name);
+    if (field.role == FieldRole::kMachine || field.role == FieldRole::kFolder) document.erase(name);
     if ((field.role != FieldRole::kFile && field.role != FieldRole::kInput) || !document.contains(name)) continue;
     std::filesystem::path path(document[name].get<std::string>());
     if (!path.has_filename()) path = path.parent_path();  // a folder with a slash at its end
     document[name] = path.filename().string();
   }
   return document;
+}
+
+Seeds seeds_of(const Request& r, int index) {
+  if (r.subseed_strength.value_or(0) > 0) return {r.seed, r.subseed + index};
+  return {r.seed + index, r.subseed};
 }
 
 int64_t resolve_seed(int64_t seed) {

@@ -24,11 +24,16 @@ struct Request {
 
   std::string prompt;
   std::string negative_prompt;
+  std::string prompt_syntax = "a1111";  ///< or "comfyui": whose reading of weights
 
   std::optional<int> width;   ///< pixels
   std::optional<int> height;  ///< pixels
   int64_t seed = 42;          ///< negative: drawn at random, see resolve_seed()
-  int batch_count = 1;        ///< picture k has the seed `seed + k`
+  int64_t subseed = -1;       ///< of a variation; negative: drawn at random
+  std::optional<double> subseed_strength;
+  int batch_count = 1;      ///< picture k has the seed `seed + k`; see seeds_of()
+  bool circular_x = false;  ///< the right border goes on at the left one
+  bool circular_y = false;  ///< the lower border goes on at the upper one
 
   std::string init_image;                  ///< UTF-8 path of the picture to paint over
   std::string mask_image;                  ///< UTF-8 path; white is painted anew
@@ -38,6 +43,8 @@ struct Request {
   std::string inpaint_area = "whole";
   int inpaint_padding = 32;  ///< pixels around the mask that are painted along, for inpaint_area "masked"
   std::string resize_mode = "fill";
+  /// Pixels of the picture by which it is continued on each side; the new part is painted as if it were masked.
+  int outpaint_left = 0, outpaint_top = 0, outpaint_right = 0, outpaint_bottom = 0;
   std::optional<double> strength;
 
   std::optional<int> steps;
@@ -56,12 +63,21 @@ struct Request {
   std::string rng = "cuda";
   std::string prediction = "auto";
 
+  std::string wildcards;    ///< UTF-8 path of a folder; see pipeline/wildcards.h
+  std::string grid;         ///< see pipeline/grid.h; empty: none
+  bool grid_cells = false;  ///< hand the pictures of a grid back too
+
   bool metadata = true;  ///< write the recipe into the picture
 
   std::string precision = "auto";
   int threads = 0;     ///< 0: every physical core
   int64_t memory = 0;  ///< bytes that weights, activations and decoding may take together; 0: what is free
 };
+
+/// Whether the picture is continued on any side.
+inline bool outpaints(const Request& r) {
+  return r.outpaint_left + r.outpaint_top + r.outpaint_right + r.outpaint_bottom > 0;
+}
 
 /// The largest request document, in bytes.
 inline constexpr size_t kRequestLimit = size_t{1} << 20;
@@ -79,6 +95,16 @@ Json request_to_json(const Request& request);
 /// The request that repeats picture `index` of a resolved request alone: its own seed, batch_count 1, files by their
 /// base names, and nothing of the machine (threads, memory). This is what a picture carries inside.
 Json recipe_to_json(const Request& resolved, int index);
+
+/// The seeds of one picture's noise.
+struct Seeds {
+  Seeds(int64_t main, int64_t of_variation = 0) : seed(main), subseed(of_variation) {}  // NOLINT: one is usual
+  int64_t seed, subseed;
+};
+
+/// Those of picture `index` of a resolved request: its seed is `index` more than the request's, or, in variations of
+/// one picture, its subseed is.
+Seeds seeds_of(const Request& resolved, int index);
 
 /// The seed itself, or, when it is negative, a random one in [0, 2^32).
 int64_t resolve_seed(int64_t seed);

@@ -35,6 +35,9 @@ std::vector<std::string_view> mask_channels() {
   return {"luminance", "alpha"};
 }
 
+std::vector<std::string_view> prompt_syntaxes() {
+  return {"a1111", "comfyui"};
+}
 std::vector<std::string_view> resize_modes() {
   return {"fill", "fit", "stretch"};
 }
@@ -94,6 +97,15 @@ const Field kFields[] = {
     {.name = "negative_prompt", .member = &Request::negative_prompt, .options = "-n,--negative-prompt",
      .placeholder = "TEXT", .group = "Prompt", .description = "what it must not show", .other_names = "negative",
      .common = true},
+    {.name = "prompt_syntax", .member = &Request::prompt_syntax, .options = "--prompt-syntax", .placeholder = "NAME",
+     .group = "Prompt",
+     .description = "whose reading of brackets and weights; a1111 has prompt editing, AND and BREAK too",
+     .choices = prompt_syntaxes, .other_names = "parser emphasis"},
+
+    {.name = "wildcards", .member = &Request::wildcards, .options = "--wildcards", .placeholder = "DIR",
+     .group = "Prompt",
+     .description = "folder of text files: __name__ in a prompt becomes a line of name.txt, which the seed chooses",
+     .other_names = "wildcard_dir wildcards_dir", .role = FieldRole::kFolder},
 
     {.name = "width", .member = &Request::width, .options = "-W,--width", .placeholder = "PX", .group = "Picture",
      .description = "width in pixels", .absent = kModelDecides, .minimum = 64, .maximum = 8192, .multiple = 8,
@@ -104,9 +116,27 @@ const Field kFields[] = {
     {.name = "seed", .member = &Request::seed, .options = "-s,--seed", .placeholder = "N", .group = "Picture",
      .description = "start of the noise; the same seed paints the same picture, a negative one is drawn at random",
      .common = true},
+    {.name = "subseed", .member = &Request::subseed, .options = "--subseed", .placeholder = "N", .group = "Picture",
+     .description = "seed of the noise that a variation goes towards; a negative one is drawn at random",
+     .other_names = "variation_seed"},
+    {.name = "subseed_strength", .member = &Request::subseed_strength, .options = "--subseed-strength",
+     .placeholder = "X", .group = "Picture",
+     .description = "how far; above 0, the pictures of a batch vary one seed, and picture k has the subseed plus k",
+     .absent = "0", .minimum = 0, .maximum = 1, .other_names = "variation_strength"},
     {.name = "batch_count", .member = &Request::batch_count, .options = "-b,--batch-count", .placeholder = "N",
      .group = "Picture", .description = "number of pictures; picture k has the seed plus k", .minimum = 1,
      .maximum = 10000, .other_names = "n_iter n count batch_size num_images", .common = true},
+    {.name = "circular_x", .member = &Request::circular_x, .options = "--circularx", .placeholder = "",
+     .group = "Picture", .description = "paint pictures that go on seamlessly to the left and right",
+     .other_names = "tiling seamless"},
+    {.name = "circular_y", .member = &Request::circular_y, .options = "--circulary", .placeholder = "",
+     .group = "Picture", .description = "and above and below", .other_names = "tiling seamless"},
+    {.name = "grid", .member = &Request::grid, .options = "--grid", .placeholder = "AXES", .group = "Picture",
+     .description = "one picture for each combination of values, in a table, such as \"steps=10,20;cfg=3,7\"; ranges 1-5, "
+                    "1-9 (+4) and 0-1 [5]; sr=red,blue replaces words of the prompt",
+     .other_names = "xyz_plot xyz_grid xy_plot"},
+    {.name = "grid_cells", .member = &Request::grid_cells, .options = "--grid-cells", .placeholder = "",
+     .group = "Picture", .description = "write the pictures of a grid by themselves too"},
     {.name = "metadata", .member = &Request::metadata, .options = "!--disable-image-metadata", .placeholder = "",
      .group = "Picture", .description = "write the recipe into the picture", .other_names = "embed_metadata"},
 
@@ -115,7 +145,7 @@ const Field kFields[] = {
      .other_names = "init_img init_images image", .role = FieldRole::kInput, .common = true},
     {.name = "strength", .member = &Request::strength, .options = "--strength", .placeholder = "X",
      .group = "Painting over", .description = "how much of it is painted anew: of n steps, the last strength * n run",
-     .absent = "0.75; 1 for models made for inpainting", .minimum = 0, .maximum = 1,
+     .absent = "0.75; 1 for models made for inpainting, and for outpainting", .minimum = 0, .maximum = 1,
      .other_names = "denoising_strength denoise", .common = true},
     {.name = "mask_image", .member = &Request::mask_image, .options = "--mask", .placeholder = "FILE",
      .group = "Painting over", .description = "picture whose white part is painted anew; no other pixel changes",
@@ -141,6 +171,18 @@ const Field kFields[] = {
      .group = "Painting over",
      .description = "bring the picture to size by cutting (fill), by repeating its border (fit) or by stretching",
      .choices = resize_modes},
+    {.name = "outpaint_left", .member = &Request::outpaint_left, .options = "--outpaint-left", .placeholder = "PX",
+     .group = "Painting over", .description = "continue the picture by that many of its pixels to the left; nothing of it changes", .minimum = 0, .maximum = 4096,
+     .other_names = "outpaint pad_left"},
+    {.name = "outpaint_top", .member = &Request::outpaint_top, .options = "--outpaint-top", .placeholder = "PX",
+     .group = "Painting over", .description = "and above", .minimum = 0, .maximum = 4096,
+     .other_names = "pad_top"},
+    {.name = "outpaint_right", .member = &Request::outpaint_right, .options = "--outpaint-right", .placeholder = "PX",
+     .group = "Painting over", .description = "and to the right", .minimum = 0, .maximum = 4096,
+     .other_names = "pad_right"},
+    {.name = "outpaint_bottom", .member = &Request::outpaint_bottom, .options = "--outpaint-bottom", .placeholder = "PX",
+     .group = "Painting over", .description = "and below", .minimum = 0, .maximum = 4096,
+     .other_names = "pad_bottom"},
 
     {.name = "steps", .member = &Request::steps, .options = "--steps", .placeholder = "N", .group = "Sampling",
      .description = "denoising steps", .absent = kModelDecides, .minimum = 1, .maximum = 10000,

@@ -17,6 +17,7 @@ enum class FieldRole {
   kPicture,  ///< decides what the picture looks like
   kFile,     ///< path of a model file; only its base name is kept in a picture's recipe
   kInput,    ///< path of a picture; as kFile
+  kFolder,   ///< path of a folder that is read; not part of a recipe
   kMachine,  ///< how this computer does the work; not part of a recipe
 };
 

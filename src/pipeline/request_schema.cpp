@@ -36,6 +36,7 @@ Json command_line(const Field& field) {
   if (field.common) out["common"] = true;
   if (field.role == FieldRole::kFile) out["file"] = "model";
   if (field.role == FieldRole::kInput) out["file"] = "picture";
+  if (field.role == FieldRole::kFolder) out["file"] = "folder";
   return out;
 }
 

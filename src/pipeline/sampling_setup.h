@@ -1,4 +1,5 @@
 #pragma once
+#include "device/device.h"
 #include "models/latent_diffusion.h"
 #include "pipeline/request.h"
 #include "sampling/guidance.h"
@@ -23,6 +24,11 @@ struct SamplingSetup {
   /// The sampler's context, of which `noise` and the seed are this picture's. It refers to this setup.
   SamplerContext context(Noise& noise, int64_t seed) const;
 };
+
+/// Which borders of the picture go on at the opposite ones.
+inline Wrap wrap_of(const Request& request) {
+  return {request.circular_x, request.circular_y};
+}
 
 /// Throws kUsage when an option is out of range or has no meaning for what was chosen, and kUnsupported when the model
 /// cannot do it.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "ops/ops.h"
 #include "pipeline/sampling_setup.h"
 #include "sampling/denoiser.h"
 #include "sampling/noise.h"
+#include "sampling/variation.h"
 
 namespace gesso {
 namespace {
@@ -55,13 +57,10 @@ Tensor pair(const Tensor& a, const Tensor& b) {
 class NetworkRunner {
  public:
   NetworkRunner(const Work& work, const TextStates& text, const Latent& extra)
-      : work_(work), text_(text), extra_(extra), dtype_(work.compute) {
-    // One batch of two halves the weight traffic; it needs prompts of equally many chunks.
-    if (text.guided && text.cond.context.shape() == text.uncond.context.shape()) {
-      both_.context = pair(text.cond.context, text.uncond.context);
-      if (text.cond.vector) both_.vector = pair(text.cond.vector, text.uncond.vector);
-    }
-  }
+      : work_(work), text_(text), extra_(extra), dtype_(work.compute) {}
+
+  /// The step, from 0, that the next evaluations belong to: it decides the texts.
+  void set_step(int step) { step_ = std::min(static_cast<size_t>(step), text_.plan.cond[0].steps.size() - 1); }
 
   std::vector<Latent> operator()(const Latent& x, double timestep, std::span<const Branch> branches) {
     return guarded(
@@ -72,40 +71,88 @@ class NetworkRunner {
   }
 
  private:
+  /// The network's outputs for one latent, each text evaluated once.
+  struct Evaluation {
+    Tensor input;
+    float timestep;
+    DType dtype;
+    std::map<size_t, Latent> outputs = {};
+  };
+
   std::vector<Latent> run(const Latent& x, float timestep, std::span<const Branch> branches, DType dtype) {
-    Tensor input = upload(work_.device, x, dtype);
-    if (extra_.size() > 0) input = concat(input, upload(work_.device, extra_, dtype));
-    const bool cond_first = branches.size() == 2 && branches[0] == Branch::kCond && branches[1] == Branch::kUncond;
-    if (cond_first && both_.context) {
-      const Tensor y = predict(pair(input, input), timestep, both_, dtype);
-      return {download(y.slice(0, 1)), download(y.slice(1, 2))};
-    }
+    Evaluation evaluation{upload(work_.device, x, dtype), timestep, dtype};
+    if (extra_.size() > 0) evaluation.input = concat(evaluation.input, upload(work_.device, extra_, dtype));
+    const PromptPlan& plan = text_.plan;
+    if (branches.size() == 2 && branches[0] == Branch::kCond && branches[1] == Branch::kUncond && plan.cond.size() == 1)
+      evaluate_pair(evaluation, plan.cond[0].steps[step_], plan.uncond[step_]);
     std::vector<Latent> outputs;
-    for (const Branch branch : branches) outputs.push_back(download(predict(input, timestep, text_of(branch), dtype)));
+    for (const Branch branch : branches) outputs.push_back(output_of(branch, evaluation));
     return outputs;
   }
 
-  const Conditioning& text_of(Branch branch) const {
+  Latent output_of(Branch branch, Evaluation& evaluation) {
+    const PromptPlan& plan = text_.plan;
     switch (branch) {
       case Branch::kCond:
-        return text_.cond;
+        return composed(evaluation);
       case Branch::kUncond:
-        return text_.uncond;
+        return evaluate(evaluation, plan.uncond[step_]);
       case Branch::kEmpty:
-        return text_.empty;
+        return evaluate(evaluation, *plan.empty);
       default:
         fail(ErrorCode::kInternal, "this model has no such branch");
     }
   }
 
+  /// The prompt's output: that of its one part, or, of several with weights w, uncond + sum of w (part - uncond), so
+  /// that guidance makes of it what A1111 does (modules/sd_samplers_cfg_denoiser.py, combine_denoised).
+  Latent composed(Evaluation& evaluation) {
+    const PromptPlan& plan = text_.plan;
+    if (plan.cond.size() == 1 && plan.cond[0].weight == 1) return evaluate(evaluation, plan.cond[0].steps[step_]);
+    std::vector<double> sum;
+    double left = 1;
+    const auto add = [&](double weight, const Latent& output) {
+      sum.resize(output.size(), 0);
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += weight * output.values[i];
+      left -= weight;
+    };
+    for (const PromptPlan::Part& part : plan.cond) add(part.weight, evaluate(evaluation, part.steps[step_]));
+    if (plan.cond_takes_uncond()) add(left, evaluate(evaluation, plan.uncond[step_]));
+    Latent result = evaluate(evaluation, plan.cond[0].steps[step_]);
+    std::transform(sum.begin(), sum.end(), result.values.begin(), [](double v) { return static_cast<float>(v); });
+    return result;
+  }
+
+  const Latent& evaluate(Evaluation& e, size_t text) {
+    const auto found = e.outputs.find(text);
+    if (found != e.outputs.end()) return found->second;
+    return e.outputs[text] = download(predict(e.input, e.timestep, text_.states[text], e.dtype));
+  }
+
+  /// One batch of two halves the weight traffic; it needs texts of equally many chunks.
+  void evaluate_pair(Evaluation& e, size_t cond, size_t uncond) {
+    const Conditioning &a = text_.states[cond], &b = text_.states[uncond];
+    if (cond == uncond || !(a.context.shape() == b.context.shape())) return;
+    Conditioning& both = pairs_[{cond, uncond}];
+    if (!both.context) {
+      both.context = pair(a.context, b.context);
+      if (a.vector) both.vector = pair(a.vector, b.vector);
+    }
+    const Tensor y = predict(pair(e.input, e.input), e.timestep, both, e.dtype);
+    e.outputs[cond] = download(y.slice(0, 1));
+    e.outputs[uncond] = download(y.slice(1, 2));
+  }
+
   Tensor predict(const Tensor& x, float timestep, const Conditioning& c, DType dtype) {
+    const Wrapping wrapping(work_.device, wrap_of(work_.request));
     return work_.model.predict(x, timestep, cast(c.context, dtype), c.vector ? cast(c.vector, dtype) : c.vector);
   }
 
   const Work& work_;
   const TextStates& text_;
   const Latent& extra_;
-  Conditioning both_;
+  std::map<std::pair<size_t, size_t>, Conditioning> pairs_;
+  size_t step_ = 0;
   DType dtype_;
 };
 
@@ -129,6 +176,7 @@ Denoise keeping(Denoise denoise, const StartingPoint& start, const Prediction& p
 /// The latent of a picture [1, h, w, 3] in [-1, 1], as the model knows it.
 Latent encoded(const Work& work, const Tensor& picture) {
   DType dtype = work.compute;
+  const Wrapping wrapping(work.device, wrap_of(work.request));
   const Tensor z = guarded(
       work, "encode", dtype, [&](DType d) { return work.model.encode_picture(cast(picture, d)); },
       [](const Tensor& y) { return all_finite(y); });
@@ -178,33 +226,26 @@ Latent download(const Tensor& x) {
 }
 
 TextStates encode_text(const Work& work) {
-  TextStates text;
-  const SamplingSetup setup = sampling_setup(work.model, work.request);
-  text.guided = setup.takes(Branch::kUncond);
-  const bool takes_empty = setup.takes(Branch::kEmpty);
-  const int steps = 1 + text.guided + takes_empty;
+  TextStates text{.plan = plan_prompts(work.request, sampling_setup(work.model, work.request)), .states = {}};
+  const int steps = static_cast<int>(text.plan.texts.size());
   begin_stage(work, "text", steps);
-  const PromptOptions options{*work.request.clip_skip, *work.request.width, *work.request.height,
-                              *work.request.guidance};
+  const PromptOptions options = prompt_options(work.request);
   DType dtype = work.compute;
-  const auto encode = [&](const std::string& prompt, int step) {
+  for (const std::string& prompt : text.plan.texts) {
     const double start = seconds_now();
-    const Conditioning result = guarded(
+    text.states.push_back(guarded(
         work, "text", dtype, [&](DType d) { return work.model.encode(work.device, d, prompt, options); },
-        [](const Conditioning& c) { return finite(c); });
-    if (!result.notice.empty()) work.message(result.notice);
+        [](const Conditioning& c) { return finite(c); }));
+    if (const std::string& notice = text.states.back().notice; !notice.empty()) work.message(notice);
     const double seconds = seconds_now() - start;
+    const int step = static_cast<int>(text.states.size());
     work.sink({.kind = Event::Kind::kStep,
                .stage = "text",
                .step = step,
                .steps = steps,
                .seconds = seconds,
                .eta = seconds * (steps - step)});
-    return result;
-  };
-  text.cond = encode(work.request.prompt, 1);
-  if (text.guided) text.uncond = encode(work.request.negative_prompt, 2);
-  if (takes_empty) text.empty = encode("", steps);
+  }
   return text;
 }
 
@@ -231,7 +272,7 @@ StartingPoint encode_canvas(const Work& work, const Canvas* canvas) {
   return start;
 }
 
-Latent denoise(const Work& work, const TextStates& text, const StartingPoint& start, int64_t seed) {
+Latent denoise(const Work& work, const TextStates& text, const StartingPoint& start, const Seeds& seeds) {
   const Request& request = work.request;
   const LatentFormat& format = work.model.latent_format();
   const SamplingSetup setup = sampling_setup(work.model, request);
@@ -239,15 +280,19 @@ Latent denoise(const Work& work, const TextStates& text, const StartingPoint& st
   if (sigmas.size() == 1 && start.picture.size() > 0) return start.picture;  // strength 0
 
   begin_stage(work, "denoise", static_cast<int>(sigmas.size()) - 1);
-  const auto noise = find_noise_source(request.rng).make(static_cast<uint64_t>(seed));
+  const auto noise = find_noise_source(request.rng).make(static_cast<uint64_t>(seeds.seed));
   const Latent empty = zero_latent(format.channels, *request.height / format.scale, *request.width / format.scale);
-  const Latent first_noise = noise_like(*noise, empty);
+  Latent first_noise = noise_like(*noise, empty);
+  if (const double strength = request.subseed_strength.value_or(0); strength > 0) {
+    const auto other = find_noise_source(request.rng).make(static_cast<uint64_t>(seeds.subseed));
+    first_noise = varied(first_noise, noise_like(*other, empty), strength);
+  }
   const Latent& under = start.picture.size() > 0 ? start.picture : empty;
   const Latent noisy = noised(setup.prediction, under, first_noise, sigmas.front());
 
   double last = seconds_now();
   const double begin = last;
-  SamplerContext context = setup.context(*noise, seed);
+  SamplerContext context = setup.context(*noise, seeds.seed);
   context.on_step = [&](int step, int steps, const Latent&, const Latent&) {
     const double now = seconds_now();
     work.sink({.kind = Event::Kind::kStep,
@@ -259,11 +304,14 @@ Latent denoise(const Work& work, const TextStates& text, const StartingPoint& st
     last = now;
   };
   const auto runner = std::make_shared<NetworkRunner>(work, text, start.extra);
-  const Denoise denoiser = keeping(
+  const Denoise guided =
       make_denoiser([runner](const Latent& x, double t, std::span<const Branch> b) { return (*runner)(x, t, b); },
-                    setup.prediction, setup.table, setup.guidance, setup.guidance_options),
-      start, setup.prediction, first_noise);
-  return sample(setup.sampler, denoiser, noisy, context);
+                    setup.prediction, setup.table, setup.guidance, setup.guidance_options);
+  const Denoise stepped = [&](const Latent& x, double sigma) {
+    runner->set_step(guidance_step(setup.guidance_options, sigma));
+    return guided(x, sigma);
+  };
+  return sample(setup.sampler, keeping(stepped, start, setup.prediction, first_noise), noisy, context);
 }
 
 std::vector<uint8_t> decode(const Work& work, const Latent& latent) {
@@ -273,6 +321,7 @@ std::vector<uint8_t> decode(const Work& work, const Latent& latent) {
   Latent unscaled = latent;
   for (float& value : unscaled.values) value = value / format.factor + format.shift;
   DType dtype = work.compute;
+  const Wrapping wrapping(work.device, wrap_of(work.request));
   const Tensor image = guarded(
       work, "decode", dtype,
       [&](DType d) { return cast(work.model.decode(upload(work.device, unscaled, d)), DType::kF32); },

@@ -5,6 +5,7 @@
 #include "models/latent_diffusion.h"
 #include "pipeline/canvas.h"
 #include "pipeline/engine.h"
+#include "pipeline/prompts.h"
 #include "sampling/latent.h"
 
 namespace gesso {
@@ -20,11 +21,10 @@ struct Work {
   void message(const std::string& text) const { sink({.kind = Event::Kind::kMessage, .text = text}); }
 };
 
-/// The prompt and what it is guided away from.
+/// The prompts, encoded.
 struct TextStates {
-  Conditioning cond, uncond;
-  Conditioning empty;   ///< of the empty prompt, where the guidance asks for it
-  bool guided = false;  ///< whether `uncond` is needed
+  PromptPlan plan;
+  std::vector<Conditioning> states;  ///< of plan.texts
 };
 
 /// A picture to paint over, as the denoiser works with it.
@@ -37,14 +37,14 @@ struct StartingPoint {
 // Each stage checks that its result is finite. Where bf16 fails, it says so and computes again in f32; where f32 fails
 // too, it throws kNumeric naming itself. Nothing unfinished is returned.
 
-/// "text": the prompts through the text encoders.
+/// "text": each text of the prompts through the text encoders.
 TextStates encode_text(const Work& work);
 /// "encode": the canvas, if there is one, through the autoencoder; and what the network wants to see besides.
 StartingPoint encode_canvas(const Work& work, const Canvas* canvas);
-/// "denoise": noise of `seed` to a latent. Over a picture, the last strength * steps steps of the schedule run (see
+/// "denoise": noise of the seeds to a latent. Over a picture, the last strength * steps steps of the schedule run (see
 /// steps_for_strength), from the picture with noise; where its mask is 0 it is put back before and after every
 /// evaluation, unless the network sees the mask itself.
-Latent denoise(const Work& work, const TextStates& text, const StartingPoint& start, int64_t seed);
+Latent denoise(const Work& work, const TextStates& text, const StartingPoint& start, const Seeds& seeds);
 /// "decode": a latent to rows of RGB pixels, width * height * 3 bytes.
 std::vector<uint8_t> decode(const Work& work, const Latent& latent);
 

@@ -16,10 +16,11 @@ size_t word_length(const ClipTokenizer& tokenizer, std::span<const int32_t> ids)
 }  // namespace
 
 void ChunkBuilder::add_word(std::span<const int32_t> ids, float weight) {
+  if (ids.empty()) return;
   const bool comma = ids.size() == 1 && ids[0] == kComma;
   const auto fits = [&] { return tokens_.size() + ids.size() <= PromptChunk::kRoom; };
   if (comma && !fits()) end_chunk();
-  while (!fits() && ids.size() <= PromptChunk::kRoom) end_full_chunk();
+  while (!fits() && ids.size() <= options_.longest_whole) end_full_chunk();
   for (const int32_t id : ids) {
     if (tokens_.size() == PromptChunk::kRoom) end_full_chunk();
     if (comma) last_comma_ = static_cast<int>(tokens_.size());
@@ -62,8 +63,25 @@ std::vector<PromptChunk> ChunkBuilder::finish() {
   return std::exchange(chunks_, {});
 }
 
+namespace {
+
+std::vector<PromptChunk> chunk_comfy(const ClipTokenizer& tokenizer, const Prompt& prompt, int32_t pad) {
+  ChunkBuilder builder({.pad = pad, .comma_backoff = 0, .longest_whole = 7});
+  for (const auto& section : prompt.sections)
+    for (const auto& [text, weight] : section)
+      for (size_t begin = 0; begin < text.size();) {
+        const size_t end = std::min(text.find_first_of(" \n", begin), text.size());
+        builder.add_word(tokenizer.encode(std::string_view(text).substr(begin, end - begin)), weight);
+        begin = end + 1;
+      }
+  return builder.finish();
+}
+
+}  // namespace
+
 std::vector<PromptChunk> chunk_prompt(const ClipTokenizer& tokenizer, const Prompt& prompt,
                                       const ChunkOptions& options) {
+  if (prompt.syntax == PromptSyntax::kComfyUi) return chunk_comfy(tokenizer, prompt, options.pad);
   ChunkBuilder builder(options);
   for (size_t i = 0; i < prompt.sections.size(); ++i) {
     if (i > 0) builder.end_chunk();

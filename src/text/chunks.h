@@ -22,8 +22,9 @@ struct PromptChunk {
 };
 
 struct ChunkOptions {
-  int32_t pad = ClipTokenizer::kEos;  ///< CLIP-L pads with EOS, OpenCLIP with 0
-  int comma_backoff = 20;             ///< see chunk_prompt; 0 turns it off
+  int32_t pad = ClipTokenizer::kEos;          ///< CLIP-L pads with EOS, OpenCLIP with 0
+  int comma_backoff = 20;                     ///< see chunk_prompt; 0 turns it off
+  size_t longest_whole = PromptChunk::kRoom;  ///< words of more tokens are cut where a chunk is full
 };
 
 /// Cuts a prompt into chunks as the AUTOMATIC1111 web UI does: segments are tokenised one by one and fill chunks in
@@ -31,6 +32,9 @@ struct ChunkOptions {
 /// comma moves to the next chunk. Otherwise the cut is before the word that does not fit (unlike there, where words
 /// are cut); a word of more than 75 tokens alone is cut where a chunk is full. BREAK ends a chunk, also an empty one,
 /// except that none follows a BREAK at the end. The empty prompt is one chunk.
+///
+/// A prompt in ComfyUI's syntax is cut as there, whatever the options say of it: before the word that does not fit, a
+/// word being what blanks and line ends separate; one of eight tokens and more is cut where a chunk is full.
 std::vector<PromptChunk> chunk_prompt(const ClipTokenizer& tokenizer, const Prompt& prompt,
                                       const ChunkOptions& options = {});
 

@@ -17,4 +17,11 @@ void emphasise(std::span<float> states, std::span<const float> weights) {
   for (float& value : states) value *= static_cast<float>(before / after);
 }
 
+void emphasise_from_empty(std::span<float> states, std::span<const float> empty, std::span<const float> weights) {
+  const size_t width = states.size() / weights.size();
+  for (size_t t = 0; t < weights.size(); ++t)
+    for (size_t i = t * width; weights[t] != 1.f && i < (t + 1) * width; ++i)
+      states[i] = (states[i] - empty[i]) * weights[t] + empty[i];
+}
+
 }  // namespace gesso

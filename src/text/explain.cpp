@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "text/number.h"
@@ -22,18 +23,40 @@ void explain_chunk(const ClipTokenizer& tokenizer, const PromptChunk& chunk, int
 
 }  // namespace
 
-std::string explain_prompt(const ClipTokenizer& tokenizer, std::string_view prompt, const ChunkOptions& options) {
-  const Prompt parsed = parse_prompt(prompt);
-  const auto chunks = chunk_prompt(tokenizer, parsed, options);
+std::string explain_prompt(const ClipTokenizer& tokenizer, const Prompt& prompt, const ChunkOptions& options) {
+  const auto chunks = chunk_prompt(tokenizer, prompt, options);
   std::string text;
   for (size_t i = 0; i < chunks.size(); ++i) {
     fmt::format_to(std::back_inserter(text), "chunk {} of {}: ", i + 1, chunks.size());
     explain_chunk(tokenizer, chunks[i], options.pad, text);
   }
-  for (const auto& lora : parsed.loras)
+  for (const auto& lora : prompt.loras)
     fmt::format_to(std::back_inserter(text), "LoRA '{}': text encoder {}, model {}\n", lora.name,
                    print_number(lora.text_encoder_weight), print_number(lora.model_weight));
   return text;
+}
+
+std::string explain_prompt(const UnigramTokenizer& tokenizer, const Prompt& prompt, size_t room) {
+  const auto [ids, weights] = weighted_ids(tokenizer, prompt);
+  std::string text = fmt::format("{} of {} tokens\n  place     id  weight  token\n", ids.size(), room - 1);
+  const size_t used = std::min(ids.size(), room - 1);
+  const auto out = std::back_inserter(text);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i == used) fmt::format_to(out, "  from here on the prompt is not used\n");
+    fmt::format_to(out, "  {:>5}  {:>5}  {:>6}  {}\n", i, ids[i], print_number(weights[i]), tokenizer.piece(ids[i]));
+  }
+  return text;
+}
+
+WeightedIds weighted_ids(const UnigramTokenizer& tokenizer, const Prompt& prompt) {
+  WeightedIds result;
+  for (const auto& section : prompt.sections)
+    for (const WeightedSegment& segment : section) {
+      const std::vector<int32_t> more = tokenizer.encode(segment.text);
+      result.ids.insert(result.ids.end(), more.begin(), more.end());
+      result.weights.resize(result.ids.size(), segment.weight);
+    }
+  return result;
 }
 
 }  // namespace gesso

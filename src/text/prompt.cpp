@@ -7,44 +7,14 @@
 #include "base/unicode.h"
 #include "text/lora_tags.h"
 #include "text/number.h"
+#include "text/words.h"
 
 namespace gesso {
 namespace {
 
 constexpr std::string_view kBreak = "BREAK";
+constexpr const char* kTooHeavy = "the weights of the prompt's nested brackets multiply to more than a number can hold";
 constexpr std::string_view kSyntax = "\\()[]:";
-
-bool is_word(char32_t c) {
-  return c == U'_' || is_letter(c) || is_number(c);
-}
-
-size_t skip_space(std::string_view text, size_t position) {
-  for (size_t next = position; next < text.size(); position = next)
-    if (!is_space(next_code_point(text, next))) break;
-  return position;
-}
-
-std::string_view trim_start(std::string_view text) {
-  return text.substr(skip_space(text, 0));
-}
-
-std::string_view trim_end(std::string_view text) {
-  size_t end = text.size();
-  for (size_t start = end; start > 0; end = start)
-    if (!is_space(previous_code_point(text, start))) break;
-  return text.substr(0, end);
-}
-
-// Where BREAK stands as a word of its own, or npos.
-size_t find_break(std::string_view text) {
-  for (size_t at = text.find(kBreak); at != text.npos; at = text.find(kBreak, at + 1)) {
-    size_t before = at, after = at + kBreak.size();
-    if (before > 0 && is_word(previous_code_point(text, before))) continue;
-    if (after < text.size() && is_word(next_code_point(text, after))) continue;
-    return at;
-  }
-  return text.npos;
-}
 
 struct NumberedClose {
   double weight;
@@ -155,7 +125,7 @@ class Parser {
     const size_t end = std::min(text_.find_first_of(kSyntax, position_), text_.size());
     auto rest = text_.substr(position_, end - position_);
     position_ = end;
-    for (size_t at = find_break(rest); at != rest.npos; at = find_break(rest)) {
+    for (size_t at = find_word(rest, kBreak); at != rest.npos; at = find_word(rest, kBreak)) {
       push(rest.substr(0, at));
       push(std::nullopt);
       rest.remove_prefix(at + kBreak.size());
@@ -184,8 +154,7 @@ class Parser {
   static void append(std::vector<WeightedSegment>& section, std::string_view text, double weight) {
     if (text.empty()) return;
     const auto rounded = static_cast<float>(weight);
-    if (!std::isfinite(rounded))
-      fail(ErrorCode::kUsage, "the weights of the prompt's nested brackets multiply to more than a number can hold");
+    if (!std::isfinite(rounded)) fail(ErrorCode::kUsage, kTooHeavy);
     if (section.empty() || section.back().weight != rounded)
       section.push_back({std::string(text), rounded});
     else
@@ -207,6 +176,77 @@ class Parser {
   Brackets round_{1.1}, square_{1 / 1.1};
 };
 
+// ComfyUI's reading. Its escapes, \\( and \\), are taken out first and put back as brackets at the end; here they stand
+// as these two bytes, which valid UTF-8 never has.
+constexpr char kOpenEscaped = '\xFE', kCloseEscaped = '\xFF';
+
+std::string hide_escapes(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '(' || text[i + 1] == ')');
+    if (escape) ++i;
+    result += !escape ? text[i] : text[i] == '(' ? kOpenEscaped : kCloseEscaped;
+  }
+  return result;
+}
+
+struct Part {
+  std::string_view text;
+  double weight;
+};
+
+// A text's pieces in order: those in brackets, and what is between. A bracket left open goes on to the end; behind one
+// too many, all is one piece.
+std::vector<Part> bracket_parts(const Part& whole) {
+  std::vector<Part> parts;
+  size_t start = 0;
+  int64_t level = 0;
+  const auto end_at = [&](size_t end) {
+    if (end > start) parts.push_back({whole.text.substr(start, end - start), whole.weight});
+    start = end;
+  };
+  for (size_t i = 0; i < whole.text.size(); ++i) {
+    if (whole.text[i] == '(' && level++ == 0) end_at(i);
+    if (whole.text[i] == ')' && --level == 0) end_at(i + 1);
+  }
+  end_at(whole.text.size());
+  return parts;
+}
+
+// "(inside)" or "(inside:1.2)" without its brackets and number, which is the weight itself.
+Part opened(Part part) {
+  part.text = part.text.substr(1, part.text.size() - 2);
+  part.weight *= 1.1;
+  const size_t colon = part.text.rfind(':');
+  if (colon == 0 || colon == part.text.npos) return part;
+  const auto number = parse_number(trimmed(part.text.substr(colon + 1)));
+  return number ? Part{part.text.substr(0, colon), *number} : part;
+}
+
+std::vector<WeightedSegment> parse_comfy(std::string_view text) {
+  const std::string hidden = hide_escapes(text);
+  std::vector<WeightedSegment> section;
+  std::vector<Part> todo{{hidden, 1}};  // the last is next
+  while (!todo.empty()) {
+    const Part whole = todo.back();
+    todo.pop_back();
+    const auto weight = static_cast<float>(whole.weight);
+    if (!std::isfinite(weight)) fail(ErrorCode::kUsage, kTooHeavy);
+    const auto parts = bracket_parts(whole);
+    const auto in_brackets = [](const Part& part) {
+      return part.text.size() >= 2 && part.text.front() == '(' && part.text.back() == ')';
+    };
+    if (parts.size() == 1 && !in_brackets(parts[0])) {
+      if (section.empty() || section.back().weight != weight) section.push_back({"", weight});
+      for (const char c : parts[0].text) section.back().text += c == kOpenEscaped ? '(' : c == kCloseEscaped ? ')' : c;
+      continue;
+    }
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part)
+      todo.push_back(in_brackets(*part) ? opened(*part) : *part);
+  }
+  return section;
+}
+
 // The text with what parse_prompt would read as syntax escaped. A backslash before a letter is dropped in reading, so
 // it can part a word that means something.
 std::string escape(std::string_view text) {
@@ -221,12 +261,17 @@ std::string escape(std::string_view text) {
 
 }  // namespace
 
-Prompt parse_prompt(std::string_view text) {
+Prompt parse_prompt(std::string_view text, PromptSyntax syntax) {
   if (text.size() > kMaxPromptBytes)
     fail(ErrorCode::kUsage, "the prompt has {} bytes; at most {} are accepted: shorten it", text.size(),
          kMaxPromptBytes);
   std::string plain = valid_utf8(text);
   Prompt prompt;
+  prompt.syntax = syntax;
+  if (syntax == PromptSyntax::kComfyUi) {
+    prompt.sections[0] = parse_comfy(plain);
+    return prompt;
+  }
   prompt.loras = extract_lora_tags(plain);
   prompt.sections = Parser(plain).parse();
   return prompt;

@@ -279,6 +279,77 @@ TEST_F(CommandLine, PromptsFromFiles) {
   EXPECT_EQ(gesso({"--prompt-file", "p.txt", "-p", "a"}).code, 2);
 }
 
+TEST_F(CommandLine, EachLineOfAFileIsAPrompt) {
+  std::ofstream(folder / "p.txt") << "a red house\n\n  a blue car \r\n";
+  const Ended ended = gesso({"--prompts-from-file", "p.txt", "-b", "2", "-o", "a.png"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "a_0001.png\na_0002.png\na_0003.png\na_0004.png\n");
+  EXPECT_EQ(recipe_of("a_0002.png")["prompt"], "a red house");
+  EXPECT_EQ(recipe_of("a_0003.png")["prompt"], "a blue car");
+  EXPECT_EQ(gesso({"--prompts-from-file", "p.txt", "-o", "100%.png"}).out, "100%_0001.png\n100%_0002.png\n");
+  EXPECT_EQ(gesso({"--prompts-from-file", "p.txt", "-p", "a"}).code, 2);
+  std::ofstream(folder / "empty.txt") << "\n \n";
+  EXPECT_EQ(gesso({"--prompts-from-file", "empty.txt"}).code, 2);
+}
+
+TEST_F(CommandLine, AGridIsOnePicture) {
+  const Ended ended = gesso({"-p", "a", "--grid", "steps=2,3;cfg=3,7", "-o", "g.png"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "g.png\n");
+  EXPECT_EQ(recipe_of("g.png")["grid"], "steps=2,3;cfg=3,7");
+  EXPECT_EQ(gesso({"--from-image", "g.png", "-o", "h.png"}).code, 0);
+  EXPECT_EQ(contents(folder / "g.png"), contents(folder / "h.png"));
+  const Ended cells = gesso({"-p", "a", "--grid", "steps=2,3", "--grid-cells", "-o", "c.png"});
+  EXPECT_EQ(cells.out, "c_0001.png\nc_0002.png\nc_0003.png\n");
+  EXPECT_EQ(recipe_of("c_0003.png")["steps"], 3);
+  EXPECT_FALSE(recipe_of("c_0003.png").contains("grid"));
+  EXPECT_EQ(gesso({"-p", "a", "--grid", "steps=2;steps=3", "-o", "x.png"}).code, 2);
+  EXPECT_EQ(gesso({"-p", "a", "--grid", "steps=0", "-o", "x.png"}).code, 2);
+}
+
+TEST_F(CommandLine, WildcardsAreFilledInBySeed) {
+  fs::create_directories(folder / "wild");
+  std::ofstream(folder / "wild/colour.txt") << "# comment\nred\nblue\n\ngreen\nyellow\n";
+  const Ended ended = gesso({"-p", "a __colour__ house", "--wildcards", "wild", "-b", "8", "-o", "w.png"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  std::vector<std::string> prompts;
+  for (int i = 1; i <= 8; ++i) prompts.push_back(recipe_of("w_000" + std::to_string(i) + ".png")["prompt"]);
+  EXPECT_THAT(prompts, testing::Each(testing::AnyOf("a red house", "a blue house", "a green house", "a yellow house")));
+  EXPECT_THAT(prompts, testing::Contains(testing::Ne(prompts[0])));
+  EXPECT_FALSE(recipe_of("w_0001.png").contains("wildcards"));
+  EXPECT_EQ(gesso({"--from-image", "w_0005.png", "-o", "again.png"}).code, 0);
+  EXPECT_EQ(contents(folder / "again.png"), contents(folder / "w_0005.png")) << "without the folder";
+  EXPECT_EQ(gesso({"-p", "a __size__ house", "--wildcards", "wild", "-o", "x.png"}).code, 1);
+}
+
+TEST_F(CommandLine, PicturesTellTheirMaking) {
+  ASSERT_EQ(gesso({"-p", "a red house", "-n", "dog", "-o", "m.png"}).code, 0);
+  EXPECT_EQ(gesso({"metadata", "m.png"}).out, "m.png: made by Gesso\nPrompt: a red house\nNegative prompt: dog\n");
+  const auto info = nlohmann::json::parse(gesso({"metadata", "m.png", "--json"}).out);
+  EXPECT_EQ(info["program"], "Gesso");
+  EXPECT_EQ(info["request"]["negative_prompt"], "dog");
+  EXPECT_EQ(nlohmann::json::parse(gesso({"metadata", "--json", "m.png", "m.png"}).out).size(), 2u);
+  EXPECT_THAT(gesso({"metadata", "--raw", "m.png"}).out, HasSubstr("[parameters]\na red house"));
+  ASSERT_EQ(gesso({"-p", "a \x1b[31m", "-o", "e.png"}).code, 0);
+  EXPECT_THAT(gesso({"metadata", "e.png"}).out, AllOf(HasSubstr("a ?[31m"), Not(HasSubstr("\x1b"))));
+  ASSERT_EQ(gesso({"-p", "a", "--disable-image-metadata", "-o", "n.png"}).code, 0);
+  EXPECT_EQ(gesso({"metadata", "n.png"}).out, "n.png: nothing says what made it\n");
+  for (const char* path : {"none.png", ".", "models/demo.safetensors"}) {
+    const Ended ended = gesso({"metadata", path});
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_THAT(ended.err, HasSubstr(path));
+  }
+  EXPECT_EQ(gesso({"metadata"}).code, 2);
+}
+
+TEST_F(CommandLine, SeamlessAndExplained) {
+  ASSERT_EQ(gesso({"-p", "a", "--circular", "--subseed", "3", "--subseed-strength", "0.5", "-o", "s.png"}).code, 0);
+  EXPECT_EQ(recipe_of("s.png")["circular_x"], true);
+  EXPECT_EQ(recipe_of("s.png")["circular_y"], true);
+  EXPECT_EQ(recipe_of("s.png")["subseed"], 3);
+  EXPECT_EQ(gesso({"-p", "a red house", "--explain-prompt"}).out, "a red house as it is read\n");
+}
+
 TEST_F(CommandLine, NumberedPicturesReplaceNothing) {
   std::ofstream(folder / "a_0001.png") << "mine";
   const Ended ended = gesso({"-p", "a", "-b", "2", "-o", "a.png"});

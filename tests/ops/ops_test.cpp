@@ -71,31 +71,49 @@ TEST_P(Ops, LinearEqualsItsDefinition) {
 }
 
 TEST_P(Ops, Conv2dEqualsItsDefinition) {
-  for (const gesso::Conv2d& attrs :
-       {gesso::Conv2d::same(3), gesso::Conv2d{.stride = 2, .top = 1, .left = 1, .bottom = 1, .right = 1},
-        gesso::Conv2d{.stride = 2, .bottom = 1, .right = 1}}) {
-    const int64_t n = 2, h = 7, width = 10, in = 5, out = 19;
-    const Weight w = random_weight({out, in, 3, 3}, 1), b = random_weight({out}, 2);
-    const Tensor x = random({n, h, width, in}, 3);
-    const Tensor y = conv2d(x, w, b, attrs);
-    const std::vector<float> xs = to_values(x), ws = seen(w), bs = b->values();
-    std::vector<float> expected;
-    for (int64_t i = 0; i < y.elements(); ++i) {
-      const int64_t o = i % out, ox = i / out % y.dim(2), oy = i / out / y.dim(2) % y.dim(1),
-                    p = i / out / y.dim(2) / y.dim(1);
-      double sum = bs[static_cast<size_t>(o)];
-      for (int64_t ky = 0; ky < 3; ++ky)
-        for (int64_t kx = 0; kx < 3; ++kx) {
-          const int64_t iy = oy * attrs.stride + ky - attrs.top, ix = ox * attrs.stride + kx - attrs.left;
-          if (iy < 0 || ix < 0 || iy >= h || ix >= width) continue;
-          for (int64_t c = 0; c < in; ++c)
-            sum += static_cast<double>(xs[static_cast<size_t>(((p * h + iy) * width + ix) * in + c)]) *
-                   ws[static_cast<size_t>(((o * in + c) * 3 + ky) * 3 + kx)];
-        }
-      expected.push_back(static_cast<float>(sum));
+  for (const Wrap wrap : {Wrap{}, Wrap{.x = true}, Wrap{.y = true}, Wrap{.x = true, .y = true}})
+    for (const gesso::Conv2d& attrs :
+         {gesso::Conv2d::same(3), gesso::Conv2d{.stride = 2, .top = 1, .left = 1, .bottom = 1, .right = 1},
+          gesso::Conv2d{.stride = 2, .bottom = 1, .right = 1}}) {
+      const int64_t n = 2, h = 7, width = 10, in = 5, out = 19;
+      const Weight w = random_weight({out, in, 3, 3}, 1), b = random_weight({out}, 2);
+      const Tensor x = random({n, h, width, in}, 3);
+      const Wrapping wrapping(cpu, wrap);
+      const Tensor y = conv2d(x, w, b, attrs);
+      const std::vector<float> xs = to_values(x), ws = seen(w), bs = b->values();
+      std::vector<float> expected;
+      for (int64_t i = 0; i < y.elements(); ++i) {
+        const int64_t o = i % out, ox = i / out % y.dim(2), oy = i / out / y.dim(2) % y.dim(1),
+                      p = i / out / y.dim(2) / y.dim(1);
+        double sum = bs[static_cast<size_t>(o)];
+        for (int64_t ky = 0; ky < 3; ++ky)
+          for (int64_t kx = 0; kx < 3; ++kx) {
+            int64_t iy = oy * attrs.stride + ky - attrs.top, ix = ox * attrs.stride + kx - attrs.left;
+            if (wrap.y) iy = (iy + h) % h;
+            if (wrap.x) ix = (ix + width) % width;
+            if (iy < 0 || ix < 0 || iy >= h || ix >= width) continue;
+            for (int64_t c = 0; c < in; ++c)
+              sum += static_cast<double>(xs[static_cast<size_t>(((p * h + iy) * width + ix) * in + c)]) *
+                     ws[static_cast<size_t>(((o * in + c) * 3 + ky) * 3 + kx)];
+          }
+        expected.push_back(static_cast<float>(sum));
+      }
+      EXPECT_LT(relative_error(y, from_values(cpu, expected, y.shape())), bound());
     }
-    EXPECT_LT(relative_error(y, from_values(cpu, expected, y.shape())), bound());
-  }
+}
+
+TEST_P(Ops, CircularPaddingComesRound) {
+  const Tensor x = random({2, 2, 3, 5}, 1);
+  const Tensor y = pad_circular(x, 3, 4, 1, 7);  // more than the picture has
+  const std::vector<float> xs = to_values(x), ys = to_values(y);
+  ASSERT_EQ(to_string(y.shape()), to_string(Shape{2, 6, 14, 5}));
+  for (int64_t n = 0; n < 2; ++n)
+    for (int64_t i = 0; i < 6; ++i)
+      for (int64_t j = 0; j < 14; ++j)
+        for (int64_t c = 0; c < 5; ++c) {
+          const int64_t from = ((n * 2 + (i - 3 + 4) % 2) * 3 + (j - 4 + 6) % 3) * 5 + c;
+          EXPECT_EQ(ys[static_cast<size_t>(((n * 6 + i) * 14 + j) * 5 + c)], xs[static_cast<size_t>(from)]);
+        }
 }
 
 TEST_P(Ops, OneWeightServesManyShapes) {

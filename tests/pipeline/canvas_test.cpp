@@ -150,6 +150,71 @@ TEST_F(InputFiles, PicturesAreReadOfEveryKindAndMasksByTheirLightness) {
   EXPECT_EQ(inputs.mask->pixels, std::vector<uint8_t>{0}) << "alpha over black";
 }
 
+TEST_F(InputFiles, OutpaintingMakesRoomAndAMask) {
+  Request r = sized(64, 64);
+  r.init_image = put("init.png", gradient(40, 30));
+  r.outpaint_left = 8;
+  r.outpaint_bottom = 5;
+  for (const bool invert : {false, true}) {
+    r.mask_invert = invert;
+    const InputPictures inputs = load_input_pictures(r);
+    ASSERT_EQ(inputs.init->width, 48);
+    ASSERT_EQ(inputs.init->height, 35);
+    const Image init = gradient(40, 30);
+    for (int y = 0; y < 35; ++y)
+      for (int x = 0; x < 48; ++x) {
+        const bool inside = x >= 8 && y < 30;
+        EXPECT_EQ(inputs.mask->pixels[static_cast<size_t>(y * 48 + x)] != 0, inside == invert);
+        const uint8_t* wanted = pixel(init, std::max(x - 8, 0), std::min(y, 29));
+        EXPECT_TRUE(std::equal(wanted, wanted + 3, pixel(*inputs.init, x, y))) << x << ' ' << y;
+      }
+  }
+  r.mask_invert = false;
+  r.mask_image = put("mask.png", mask(40, 30, 0, 0, 10, 10));
+  const InputPictures both = load_input_pictures(r);
+  EXPECT_EQ(both.mask->pixels[0], 255);
+  EXPECT_EQ(both.mask->pixels[10], 255) << "the mask's own part";
+  EXPECT_EQ(both.mask->pixels[20], 0);
+  r.outpaint_right = 4096;
+  r.outpaint_left = 4096;
+  r.init_image = put("wide.png", gradient(9000, 10));
+  r.mask_image.clear();
+  EXPECT_REFUSED(static_cast<void>(load_input_pictures(r)), ErrorCode::kUnsupported, "border");
+  r.init_image.clear();
+  EXPECT_REFUSED(static_cast<void>(load_input_pictures(r)), ErrorCode::kUsage, "--init-img");
+}
+
+TEST_F(InputFiles, TheDemoContinuesAPicture) {
+  const auto engine = make_engine({});
+  const EventSink ignore = [](const Event&) {};
+  Request r = sized(64, 64);
+  r.prompt = "a green hill under a yellow sun";
+  r.model = GESSO_SOURCE_DIR "/models/demo/gesso-demo.safetensors";
+  r.steps = 4;
+  const Image first{64, 64, 3, engine->generate(r, ignore, {}).pictures[0].pixels};
+  r.init_image = put("first.png", first);
+  r.width = r.height = std::nullopt;
+  r.outpaint_right = 32;
+  const GenerateResult result = engine->generate(r, ignore, {});
+  const Picture& wide = result.pictures[0];
+  EXPECT_EQ(result.resolved.strength, 1);
+  ASSERT_EQ(wide.width, 96);
+  ASSERT_EQ(wide.height, 64);
+  double variation = 0, stripes = 0;
+  for (int y = 0; y < 64; ++y)
+    for (int x = 0; x < 96; ++x)
+      for (int c = 0; c < 3; ++c) {
+        const int value = wide.pixels[static_cast<size_t>((y * 96 + x) * 3 + c)];
+        if (x < 64) {
+          EXPECT_EQ(value, pixel(first, x, y)[c]) << x << ' ' << y;
+        }
+        if (x > 70) variation += std::abs(value - wide.pixels[static_cast<size_t>((y * 96 + x - 1) * 3 + c)]);
+        if (x > 70) stripes += std::abs(value - pixel(first, 63, y)[c]);
+      }
+  EXPECT_GT(variation / (64 * 25 * 3), 0.3) << "a picture, not one colour";
+  EXPECT_GT(stripes / (64 * 25 * 3), 1) << "nor the border repeated";
+}
+
 TEST_F(InputFiles, WhatDoesNotFitIsRefusedWithItsReason) {
   Request r = sized(64, 64);
   r.mask_image = put("mask.png", mask(50, 50, 0, 0, 9, 9));

@@ -85,6 +85,8 @@ class FakeEngine : public Engine {
     return {.json = {{"request", request_to_json(resolved)}}, .text = fmt::format("{} steps", *resolved.steps)};
   }
 
+  std::string explain(const Request& request) override { return request.prompt + " as it is read\n"; }
+
   Inspection inspect(const std::vector<std::filesystem::path>& paths) override {
     if (!std::filesystem::exists(paths[0])) fail(ErrorCode::kNotFound, "file not found: '{}'", paths[0].string());
     return {.json = {{"family", "fake"}, {"files", paths.size()}}, .text = "a fake"};

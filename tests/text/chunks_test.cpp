@@ -145,7 +145,7 @@ TEST_F(Chunks, LongestPromptIsBounded) {
 }
 
 TEST_F(Chunks, ExplainShowsHowAPromptIsRead) {
-  EXPECT_EQ(explain_prompt(*tokenizer_, "a (cat:1.2) BREAK <lora:x.y:0.5>", {.pad = 0}),
+  EXPECT_EQ(explain_prompt(*tokenizer_, parse_prompt("a (cat:1.2) BREAK <lora:x.y:0.5>"), {.pad = 0}),
             "chunk 1 of 1: 2 of 75 tokens\n"
             "  place     id  weight  token\n"
             "      0  49406       1  <|startoftext|>\n"
@@ -154,7 +154,25 @@ TEST_F(Chunks, ExplainShowsHowAPromptIsRead) {
             "      3  49407       1  <|endoftext|>\n"
             "      4      0          padding to place 76\n"
             "LoRA 'x.y': text encoder 0.5, model 0.5\n");
-  EXPECT_THAT(explain_prompt(*tokenizer_, words(75)), testing::Not(testing::HasSubstr("padding")));
+  EXPECT_THAT(explain_prompt(*tokenizer_, parse_prompt(words(75))), testing::Not(testing::HasSubstr("padding")));
+}
+
+// comfy/sd1_clip.py: a word of less than eight tokens moves to the next chunk whole, a longer one is cut; commas count
+// for nothing.
+TEST_F(Chunks, ComfyUisChunks) {
+  const auto chunks = [&](const std::string& text) {
+    return chunk_prompt(*tokenizer_, parse_prompt(text, PromptSyntax::kComfyUi));
+  };
+  const std::string comma = "a, " + words(71);  // 73 tokens
+  const auto moved = chunks(comma + " a,b,");   // four tokens, one word
+  ASSERT_EQ(moved.size(), 2u);
+  EXPECT_EQ(moved[0].tokens, 73);
+  EXPECT_EQ(moved[1].tokens, 4);
+  const auto cut = chunks(comma + "\na,b,c,d,");
+  EXPECT_EQ(cut[0].tokens, 75);
+  EXPECT_EQ(cut[1].tokens, 6);
+  EXPECT_EQ(chunks("").size(), 1u);
+  EXPECT_FLOAT_EQ(chunks("a (b:1.5)")[0].weights[2], 1.5f);
 }
 
 }  // namespace

@@ -150,6 +150,42 @@ TEST(Prompt, LoraTags) {
   EXPECT_EQ(parse_prompt(print_prompt(literal)), literal) << print_prompt(literal);
 }
 
+// What comfy/sd1_clip.py's token_weights gives for these.
+TEST(Prompt, ComfyUisReading) {
+  const auto read = [](std::string_view text) { return parse_prompt(text, PromptSyntax::kComfyUi).sections; };
+  const auto is = [&](std::string_view text, const Section& wanted) {
+    const auto sections = read(text);
+    ASSERT_EQ(sections.size(), 1u) << text;
+    ASSERT_EQ(sections[0].size(), wanted.size()) << text;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_EQ(sections[0][i].text, wanted[i].text) << text;
+      EXPECT_FLOAT_EQ(sections[0][i].weight, wanted[i].weight) << text;
+    }
+  };
+  is("", {});
+  is("a (cat)", {{"a ", 1}, {"cat", 1.1f}});
+  is("((cat))", {{"cat", 1.21f}});
+  is("(a (b:2) c:1.5)", {{"a ", 1.5f}, {"b", 2}, {" c", 1.5f}});  // there a number is the weight itself
+  is("((b):0.5)", {{"b", 0.55f}});
+  is("(a:b)", {{"a:b", 1.1f}});
+  is("(a:b:1.3)", {{"a:b", 1.3f}});
+  is("(:1.3)", {{":1.3", 1.1f}});
+  is("(a: 2 )", {{"a", 2}});
+  is("()()", {});
+  is("[cat] BREAK {dog} \\x", {{"[cat] BREAK {dog} \\x", 1}});
+  is(R"(\(a\) (b\):2))", {{"(a) ", 1}, {"b)", 2}});
+  is("(unfinished", {{"(unfinished", 1}});
+  is("((a)", {{"(a", 1.1f}});
+  is("a) (b:2)", {{"a) (b:2)", 1}});
+  is("\1\2", {{"\1\2", 1}});
+  is("<lora:x:1>", {{"<lora:x:1>", 1}});
+  EXPECT_NO_THROW(read(std::string(20000, '(') + "a" + std::string(20000, ']')));
+  EXPECT_THROW(read(std::string(20000, '(') + "a" + std::string(20000, ')')), Error);
+  std::string deep = "a";
+  for (int i = 0; i < 5000; ++i) deep = "(" + deep + ":1)";
+  is(deep, {{"a", 1}});
+}
+
 TEST(Prompt, RefusesWhatCannotBeMeant) {
   EXPECT_THAT(usage_error("(a:1.2.3)"), testing::HasSubstr("'1.2.3'"));
   EXPECT_THAT(usage_error("(a:" + std::string(400, '9') + ")"), testing::HasSubstr("is no number"));

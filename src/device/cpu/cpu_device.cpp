@@ -34,6 +34,7 @@ constexpr Kernels kKernels{
     .patchify = cpu::patchify,
     .unpatchify = cpu::unpatchify,
     .upsample_nearest = cpu::upsample_nearest,
+    .pad_circular = cpu::pad_circular,
     .cast = cpu::cast,
     .to_channels_last = cpu::to_channels_last,
     .to_channels_first = cpu::to_channels_first,

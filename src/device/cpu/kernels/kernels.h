@@ -24,6 +24,7 @@ void columns(const Tensor& x, int64_t begin, Tensor& y);
 void patchify(const Tensor& x, const Patch& patch, Tensor& y);
 void unpatchify(const Tensor& x, const Patch& patch, Tensor& y);
 void upsample_nearest(const Tensor& x, int factor, Tensor& y);
+void pad_circular(const Tensor& x, int64_t top, int64_t left, Tensor& y);
 void cast(const Tensor& x, Tensor& y);
 void to_channels_last(const Tensor& x, Tensor& y);
 void to_channels_first(const Tensor& x, Tensor& y);

@@ -125,6 +125,25 @@ void upsample_nearest(const Tensor& x, int factor, Tensor& y) {
   });
 }
 
+void pad_circular(const Tensor& x, int64_t top, int64_t left, Tensor& y) {
+  const int64_t height = x.dim(1), width = x.dim(2), pixel = x.dim(3) * size_of(x.dtype());
+  const int64_t tall = y.dim(1), wide_row = y.dim(2) * pixel;
+  if (wide_row == 0) return;
+  const auto ring = [](int64_t i, int64_t n) { return (i % n + n) % n; };
+  parallel_for(y.dim(0) * tall, std::max<int64_t>(1, kGrainBytes / wide_row), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t from_row = i / tall * height + ring(i % tall - top, height);
+      const std::byte* from = x.data<std::byte>() + from_row * width * pixel;
+      std::byte* to = y.data<std::byte>() + i * wide_row;
+      for (int64_t column = 0; column < y.dim(2);) {  // as much as lies together
+        const int64_t source = ring(column - left, width), run = std::min(width - source, y.dim(2) - column);
+        std::memcpy(to + column * pixel, from + source * pixel, bytes_of(run * pixel));
+        column += run;
+      }
+    }
+  });
+}
+
 void to_channels_last(const Tensor& x, Tensor& y) {
   transpose_tensor(x, x.dim(1), x.dim(2) * x.dim(3), y);
 }
