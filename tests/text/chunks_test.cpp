@@ -154,7 +154,7 @@ TEST_F(Chunks, ExplainShowsHowAPromptIsRead) {
             "      3  49407       1  <|endoftext|>\n"
             "      4      0          padding to place 76\n"
             "LoRA 'x.y': text encoder 0.5, model 0.5\n");
-  EXPECT_THAT(explain_prompt(*tokenizer_, parse_prompt(words(75))), testing::Not(testing::HasSubstr("padding")));
+  EXPECT_THAT(explain_prompt(*tokenizer_, parse_prompt(words(75))), testing::Not(::testing::HasSubstr("padding")));
 }
 
 // comfy/sd1_clip.py: a word of less than eight tokens moves to the next chunk whole, a longer one is cut; commas count

@@ -187,16 +187,16 @@ TEST(Prompt, ComfyUisReading) {
 }
 
 TEST(Prompt, RefusesWhatCannotBeMeant) {
-  EXPECT_THAT(usage_error("(a:1.2.3)"), testing::HasSubstr("'1.2.3'"));
-  EXPECT_THAT(usage_error("(a:" + std::string(400, '9') + ")"), testing::HasSubstr("is no number"));
-  EXPECT_THAT(usage_error("((a:99999999999999999999):99999999999999999999)"), testing::HasSubstr("multiply"));
-  EXPECT_THAT(usage_error("<lora:a"), testing::HasSubstr("no closing"));
-  EXPECT_THAT(usage_error("<lora:a:x>"), testing::HasSubstr("'x'"));
-  EXPECT_THAT(usage_error("<lora:a:>"), testing::HasSubstr("a number is wanted"));
-  EXPECT_THAT(usage_error("<lora:a:nan>"), testing::HasSubstr("a number is wanted"));
-  EXPECT_THAT(usage_error("<lora::1>"), testing::HasSubstr("no LoRA tag"));
-  EXPECT_THAT(usage_error("<lora:a:1:2:3>"), testing::HasSubstr("no LoRA tag"));
-  EXPECT_THAT(usage_error(std::string(kMaxPromptBytes + 1, 'a')), testing::HasSubstr("65537 bytes"));
+  EXPECT_THAT(usage_error("(a:1.2.3)"), ::testing::HasSubstr("'1.2.3'"));
+  EXPECT_THAT(usage_error("(a:" + std::string(400, '9') + ")"), ::testing::HasSubstr("is no number"));
+  EXPECT_THAT(usage_error("((a:99999999999999999999):99999999999999999999)"), ::testing::HasSubstr("multiply"));
+  EXPECT_THAT(usage_error("<lora:a"), ::testing::HasSubstr("no closing"));
+  EXPECT_THAT(usage_error("<lora:a:x>"), ::testing::HasSubstr("'x'"));
+  EXPECT_THAT(usage_error("<lora:a:>"), ::testing::HasSubstr("a number is wanted"));
+  EXPECT_THAT(usage_error("<lora:a:nan>"), ::testing::HasSubstr("a number is wanted"));
+  EXPECT_THAT(usage_error("<lora::1>"), ::testing::HasSubstr("no LoRA tag"));
+  EXPECT_THAT(usage_error("<lora:a:1:2:3>"), ::testing::HasSubstr("no LoRA tag"));
+  EXPECT_THAT(usage_error(std::string(kMaxPromptBytes + 1, 'a')), ::testing::HasSubstr("65537 bytes"));
   EXPECT_NO_THROW(parse_prompt(std::string(kMaxPromptBytes, 'a')));
 }
 
@@ -205,7 +205,7 @@ TEST(Prompt, DeepNestingEndsQuickly) {
   for (int i = 0; i < 10000; ++i) text += "[a";
   text += std::string(10000, ']');
   EXPECT_NO_THROW(parse_prompt(text));
-  EXPECT_THAT(usage_error(std::string(30000, '(') + "a"), testing::HasSubstr("multiply"));
+  EXPECT_THAT(usage_error(std::string(30000, '(') + "a"), ::testing::HasSubstr("multiply"));
 }
 
 TEST(Prompt, ReplacesInvalidUtf8) {

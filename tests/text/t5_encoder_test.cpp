@@ -65,7 +65,7 @@ TEST_F(T5, MetaTellsCostAndEveryWeight) {
 TEST(T5Errors, NameWhatIsMissing) {
   WeightStore empty("T5 text encoder");
   EXPECT_THAT([&] { T5Encoder{WeightScope(empty)}; },
-              testing::ThrowsMessage<Error>(testing::HasSubstr("shared.weight")));
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("shared.weight")));
 }
 
 }  // namespace

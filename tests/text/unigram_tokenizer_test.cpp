@@ -79,7 +79,7 @@ TEST(SentencePieceModel, DamagedFilesAreRefused) {
   for (const std::string& bytes :
        {std::string(), std::string("\x0a\xff\xff\xff\xff\x0f", 6), std::string("\x0a\x7f", 2), std::string("\x0f", 1),
         std::string(11, '\xff'), std::string("\x0a\x06\x15\x00\x00\x80\x7f\x20", 8)})
-    EXPECT_THAT([&] { parse(bytes); }, testing::ThrowsMessage<Error>(testing::HasSubstr("x.model")));
+    EXPECT_THAT([&] { parse(bytes); }, ::testing::ThrowsMessage<Error>(::testing::HasSubstr("x.model")));
   std::mt19937 random(2);
   for (int i = 0; i < 2000; ++i) {
     std::string bytes(random() % 40, ' ');
