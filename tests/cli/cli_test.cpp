@@ -99,7 +99,8 @@ class CommandLine : public testing::Test {
     int64_t count = 0;
     for (const auto& entry : fs::recursive_directory_iterator(folder))
       count += entry.is_regular_file() && entry.path().extension() != ".safetensors" &&
-               entry.path().filename() != ".stdout" && entry.path().filename() != ".stderr";
+               entry.path().extension() != ".gguf" && entry.path().filename() != ".stdout" &&
+               entry.path().filename() != ".stderr";
     return count;
   }
 

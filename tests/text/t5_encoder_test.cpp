@@ -9,7 +9,7 @@
 namespace gesso {
 namespace {
 
-struct T5 : testing::Test {
+struct T5 : ::testing::Test {
   CpuDevice cpu;
   Golden golden{"t5"};
   std::unique_ptr<WeightStore> store = golden.store("");
