@@ -10,7 +10,7 @@ namespace {
 
 /// Parses JSON as Python writes it: NaN and infinities, which JSON lacks, become null. What is nested too deeply is
 /// left out; null for what is no JSON.
-Json parse_json(std::string_view python) {
+Json parse_text(std::string_view python) {
   std::string text;
   bool quoted = false;
   for (size_t i = 0; i < python.size(); ++i) {
@@ -164,23 +164,23 @@ PictureOrigin picture_origin(std::string_view picture) {
     origin.parameters = parse_parameters(text);
   } else if (const std::string* data = texts.find("invokeai_metadata")) {
     origin.program = "InvokeAI";
-    origin.parameters = read_invoke(object_or_empty(parse_json(*data)));
+    origin.parameters = read_invoke(object_or_empty(parse_text(*data)));
   } else if (const std::string* old = texts.find("sd-metadata")) {
     origin.program = "InvokeAI";
-    origin.parameters = read_old_invoke(object_or_empty(parse_json(*old)));
+    origin.parameters = read_old_invoke(object_or_empty(parse_text(*old)));
   } else if (const std::string* dream = texts.find("Dream")) {
     origin.program = "InvokeAI";
     origin.parameters = read_dream(*dream);
   } else if (software && software->starts_with("NovelAI")) {
     origin.program = "NovelAI";
     const std::string* comment = texts.find("Comment");
-    origin.parameters = read_novel(texts, object_or_empty(parse_json(comment ? *comment : "")));
+    origin.parameters = read_novel(texts, object_or_empty(parse_text(comment ? *comment : "")));
   } else if (!text.empty()) {
     origin.program = "A1111";
     origin.parameters = parse_parameters(text);
   } else if (prompt || workflow) {
     origin.program = "ComfyUI";
-    if (prompt) origin.parameters = read_comfy_graph(parse_json(*prompt));
+    if (prompt) origin.parameters = read_comfy_graph(parse_text(*prompt));
   }
   return origin;
 }
