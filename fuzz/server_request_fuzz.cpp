@@ -1,6 +1,7 @@
 // Feeds any bytes to what reads requests before anybody is asked for a picture: targets, bodies of all APIs, base64.
 // The first byte chooses.
 #include <cstdint>
+#include <filesystem>
 
 #include "server/base64.h"
 #include "server/http.h"
@@ -10,8 +11,9 @@ namespace {
 
 void decode(uint8_t choice, std::string_view text) {
   static const server::ModelList models({}, {});
-  const server::DecoderContext context{models, {}};
-  switch (choice % 5) {
+  static const server::UploadStore uploads(std::filesystem::temp_directory_path() / "gesso-fuzz-uploads");
+  const server::DecoderContext context{models, {}, uploads};
+  switch (choice % 8) {
     case 0:
       (void)server::make_order(context, server::decode_native(text, "jpeg", "90"));
       break;
@@ -21,7 +23,16 @@ void decode(uint8_t choice, std::string_view text) {
     case 2:
       (void)server::make_order(context, server::decode_sdapi(text));
       break;
-    case 3: {
+    case 3:
+      (void)server::make_order(context, server::decode_sdapi_over(text));
+      break;
+    case 4:
+      (void)server::make_order(context, server::decode_openai_edit("multipart/form-data; boundary=b", text));
+      break;
+    case 5:
+      (void)server::make_order(context, server::decode_openai_variation("", text));
+      break;
+    case 6: {
       server::Request request;
       (void)server::parse_target(text, request);
       break;
