@@ -325,7 +325,8 @@ TEST_F(CommandLine, WildcardsAreFilledInBySeed) {
 
 TEST_F(CommandLine, PicturesTellTheirMaking) {
   ASSERT_EQ(gesso({"-p", "a red house", "-n", "dog", "-o", "m.png"}).code, 0);
-  EXPECT_EQ(gesso({"metadata", "m.png"}).out, "m.png: made by Gesso\nPrompt: a red house\nNegative prompt: dog\n");
+  EXPECT_EQ(gesso({"metadata", "m.png"}).out,
+            "m.png: made by Gesso\nPrompt: a red house\nNegative prompt: dog\nSteps: 4\nSeed: 42\nSize: 64x64\n");
   const auto info = nlohmann::json::parse(gesso({"metadata", "m.png", "--json"}).out);
   EXPECT_EQ(info["program"], "Gesso");
   EXPECT_EQ(info["request"]["negative_prompt"], "dog");

@@ -118,6 +118,10 @@ class Jobs(Case):
         self.assertEqual(self.server.finished(job["id"])["error"]["code"], "internal")
         self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "<lora:../../x:1>"}, 501)
 
+    def test_what_only_the_command_line_does(self):
+        self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", "grid": "steps=1,2"}, 501, "grid")
+        self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "__a__", "wildcards": "/etc"}, 400, "wildcards")
+
     def test_pictures_come_in_base64_and_leave_nothing(self):
         text = base64.b64encode(png(128, 64, lambda x, y: (x, y, 7))).decode()
         mask = base64.b64encode(png(128, 64, lambda x, y: (255 * (x >= 64),) * 3)).decode()
