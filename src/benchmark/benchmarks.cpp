@@ -215,7 +215,8 @@ void run_network(const BenchmarkSetup& setup, const Report& report) {
 Measurement measure(const BenchmarkSetup& setup, std::string name, std::string what, const Prepare& prepare) {
   Measurement m{.name = std::move(name), .what = std::move(what)};
   MetaDevice meta;
-  prepare(meta, setup.compute)();
+  const std::function<void()> booked = prepare(meta, setup.compute);  // whose weights the device remembers
+  booked();
   m.flops = meta.flops();
   m.bytes = meta.traffic_bytes() + meta.weight_elements() * size_of(setup.compute);
 

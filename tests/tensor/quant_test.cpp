@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -53,7 +55,7 @@ class QuantTest : public testing::TestWithParam<BlockType> {
 
 std::vector<uint32_t> bits(const std::vector<float>& values) {
   std::vector<uint32_t> result(values.size());
-  std::memcpy(result.data(), values.data(), values.size() * 4);
+  std::transform(values.begin(), values.end(), result.begin(), [](float v) { return std::bit_cast<uint32_t>(v); });
   return result;
 }
 
