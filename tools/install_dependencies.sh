@@ -3,7 +3,8 @@
 #   tools/install_dependencies.sh [run|test|ci]    to run (default), to test too, or all that CI uses
 set -euo pipefail
 
-run=(build-essential cmake ninja-build pkg-config ccache libdnnl-dev libhwy-dev nlohmann-json3-dev libcli11-dev
+# ocl-icd-opencl-dev: oneDNN's CMake files ask for OpenCL, which its package only recommends.
+run=(build-essential cmake ninja-build pkg-config ccache libdnnl-dev ocl-icd-opencl-dev libhwy-dev nlohmann-json3-dev libcli11-dev
      libfmt-dev libpng-dev libjpeg62-turbo-dev libwebp-dev zlib1g-dev libutf8proc-dev libboost1.81-dev)
 tests=(libgtest-dev libgmock-dev libpcre2-dev python3)
 ci=(clang-14 libclang-rt-14-dev clang-format-14 git)
