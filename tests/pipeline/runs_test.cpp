@@ -330,6 +330,7 @@ struct Converted : Run {
     r.width = r.height = 64;
     r.steps = 2;
     r.seed = 1;
+    r.precision = "f32";  // what differs is the weights' doing, not the rounding of bf16
     return engine->generate(r, ignore, {}).pictures[0].pixels;
   }
   static inline const std::string kDemo = GESSO_SOURCE_DIR "/models/demo/gesso-demo.safetensors";  // of F16
@@ -353,7 +354,8 @@ TEST_F(Converted, EightBitsGiveNearlyTheSamePicture) {
   EXPECT_NE(pixels, expected);
   const double rms = std::sqrt(squares / static_cast<double>(pixels.size()));
   RecordProperty("rms", std::to_string(rms));
-  // A weight is off by at most 1/254 of the largest of its 32: the picture by BOUND of 255 levels, measured.
+  // A weight is off by at most 1/254 of the largest of its 32, which two steps made 1.40 of 255 levels; processors
+  // differ in the last bits only.
   EXPECT_LT(rms, 2);
 
   const auto components = engine->inspect({path}).json["files"][0]["components"];

@@ -79,7 +79,7 @@ bool CpuDevice::computes_bf16() const {
 }
 
 bool CpuDevice::prefers_bf16() const {
-  return has_bf16_compute(isa_cap());
+  return has_fast_bf16(isa_cap());
 }
 
 CpuDevice::~CpuDevice() {

@@ -21,7 +21,8 @@ IsaLevel requested_isa();
 /// lowest level is SSE4.1, so kBaseline leaves it that.
 void apply_isa_cap(IsaLevel cap);
 
-/// Whether bf16 matmuls run on native instructions (AMX-BF16 or AVX512-BF16) under `cap`.
-bool has_bf16_compute(IsaLevel cap);
+/// Whether bf16 products under `cap` are faster than those of f32: with AMX, or with AVX512-BF16 on AMD's processors.
+/// Intel's have that instruction too, at half the rate of f32 products.
+bool has_fast_bf16(IsaLevel cap);
 
 }  // namespace gesso

@@ -63,7 +63,7 @@ TEST_F(IsaTest, DetectionAgreesWithHighway) {
   const int64_t targets = hwy::SupportedTargets();
   EXPECT_EQ(detected_isa() >= IsaLevel::kAvx512, (targets & HWY_AVX3) != 0);
   EXPECT_EQ(detected_isa() >= IsaLevel::kAvx2, (targets & HWY_AVX2) != 0);
-  EXPECT_FALSE(has_bf16_compute(IsaLevel::kAvx512));
+  EXPECT_FALSE(has_fast_bf16(IsaLevel::kAvx512));
 }
 
 }  // namespace
