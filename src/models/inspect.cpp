@@ -67,6 +67,7 @@ Json component_json(const Component& component) {
             {"tensors", component.tensor_count}, {"parameters", component.parameters}};
   auto& dtypes = json["dtypes"] = Json::object();
   for (const auto& [dtype, count] : component.dtypes) dtypes[std::string(to_string(dtype))] = count;
+  if (component.scaled_count > 0) json["scaled"] = component.scaled_count;
   json["complete"] = component.complete ? Json(*component.complete) : Json();
   if (!component.missing.empty()) json["missing"] = printable(component.missing);
   json["supported"] = component.supported;
@@ -78,6 +79,7 @@ void add_component(const Component& component, ModelReport& report) {
                                  family_text(component), count_text(component.parameters), component.tensor_count,
                                  dtypes_text(component), component.scheme);
   if (!component.prefix.empty()) line += fmt::format(" under {}", printable(component.prefix));
+  if (component.scaled_count > 0) line += fmt::format("; {} with scales of their own", component.scaled_count);
   line += ")";
   if (const std::string support = support_text(component); !support.empty()) line += ": " + support;
   report.lines.push_back(std::move(line));
@@ -97,6 +99,20 @@ void add_ignored(const RecognisedFile& file, ModelReport& report, Json& json) {
                                        reason));
     list.push_back({{"tensor", first}, {"count", tensors.size()}, {"reason", reason}});
   }
+}
+
+/// Scales of weights are part of what the component says; scales of inputs are left.
+void add_companions(const RecognisedFile& file, ModelReport& report, Json& json) {
+  size_t used = 0, inputs = 0;
+  for (const Companion& companion : file.recognition.companions)
+    (companion.kind == CompanionKind::kInputScale ? inputs : used) += 1;
+  json["scale_tensors"] = used;
+  json["input_scale_tensors"] = inputs;
+  if (used > 0)
+    report.lines.push_back(fmt::format("  scales: {} tensor{} beside the weights", used, used == 1 ? "" : "s"));
+  if (inputs > 0)
+    report.lines.push_back(fmt::format("  not used: {} scale{} of inputs, for products in 8 bits; ours are finer",
+                                       inputs, inputs == 1 ? "" : "s"));
 }
 
 void add_unknown(const RecognisedFile& file, ModelReport& report, Json& json) {
@@ -142,6 +158,7 @@ Json add_file(const RecognisedFile& file, ModelReport& report) {
     add_component(component, report);
     json["components"].push_back(component_json(component));
   }
+  add_companions(file, report, json);
   add_ignored(file, report, json);
   add_unknown(file, report, json);
   add_nearest(file, report, json);

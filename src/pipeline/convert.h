@@ -51,14 +51,15 @@ struct ChosenType {
 /// searched.
 ChosenType choose_type(const ConvertRequest& request, const TensorInfo& tensor, bool sensitive);
 
-/// Copies tensors from files into one, each turned into its chosen type; one tensor is in memory at a time. Several
-/// files' tensors get the prefix of their component where they have none. The output appears when it is whole, and with
-/// `verify` it is read back and measured; it is the same bytes for the same inputs, whatever the number of threads.
+/// Copies tensors from files into one, each turned into its chosen type (weights with scales in tensors beside them
+/// with these applied, unless all of them are copied); one tensor is in memory at a time. Several files' tensors get
+/// the prefix of their component where they have none. The output appears when it is whole, and with `verify` it is
+/// read back and measured; it is the same bytes for the same inputs, whatever the number of threads.
 ///
 /// Events: stages "convert" and "verify", a step a tensor. Returns {"output", "bytes", "tensors", "types": [{"from",
 /// "to", "tensors", "rmse", "max", "cosine"}], "changed": [{"tensor", "to", "reason"}], "text"}. Throws kUsage, kIo
-/// (with the bytes needed when the disk is full), kNumeric for values that the type cannot hold, kUnsupported for
-/// weights with scales of their own, and what opening files throws.
+/// (with the bytes needed when the disk is full), kNumeric for values that the type cannot hold, and
+/// what opening files throws.
 Json convert_files(const ConvertRequest& request, const EventSink& sink, const CancelToken& cancel);
 
 }  // namespace gesso

@@ -41,6 +41,19 @@ void decode(DType type, const std::byte* bytes, int64_t begin, int64_t count, fl
                [&](int64_t from, int64_t to) { convert_range_to_f32(type, bytes, begin + from, x + from, to - from); });
 }
 
+/// The values of a tensor that is to be written, with its scales applied.
+void decode(const ConvertItem& item, const std::byte* bytes, int64_t begin, int64_t count, float* x) {
+  if (!item.scaling) return decode(item.from->dtype, bytes, begin, count, x);
+  parallel_for(count, 1 << 14, [&](int64_t from, int64_t to) {
+    item.scaling->to_f32(item.from->dtype, bytes, begin + from, x + from, to - from);
+  });
+}
+
+/// Whether its bytes are what is written.
+bool is_copied(const ConvertItem& item) {
+  return item.from->dtype == item.to.dtype && !item.scaling;
+}
+
 /// Chunks of whole rows: body(first element, rows, width).
 template <typename Body>
 void for_chunks(const Shape& shape, const Body& body) {
@@ -54,14 +67,14 @@ void for_chunks(const Shape& shape, const Body& body) {
 
 void write_converted(const ConvertItem& item, TensorWriter& writer) {
   const auto bytes = item.file->read(*item.from);
-  if (item.from->dtype == item.to.dtype) {
+  if (is_copied(item)) {
     writer.write(bytes);
   } else {
     std::vector<float> values;
     std::vector<std::byte> encoded;
     for_chunks(item.to.shape, [&](int64_t first, int64_t rows, int64_t width) {
       values.resize(static_cast<size_t>(rows * width));
-      decode(item.from->dtype, bytes.data(), first, rows * width, values.data());
+      decode(item, bytes.data(), first, rows * width, values.data());
       if (!std::ranges::all_of(values, [&](float v) { return holds(item.to.dtype, v); }))
         fail(ErrorCode::kNumeric,
              "tensor {} of {} has values that {} cannot hold: infinite, NaN or too large; keep its type with a "
@@ -98,7 +111,7 @@ double Deviation::cosine() const {
 void measure_converted(const ConvertItem& item, const TensorFile& written, const TensorInfo& tensor,
                        Deviation& deviation) {
   const auto source = item.file->read(*item.from), target = written.read(tensor);
-  if (item.from->dtype == item.to.dtype) {
+  if (is_copied(item)) {
     if (!std::ranges::equal(source, target))
       fail(ErrorCode::kIo, "the bytes of tensor {} are not those that were written; is the disk sound?",
            printable(item.to.name));
@@ -107,7 +120,7 @@ void measure_converted(const ConvertItem& item, const TensorFile& written, const
     for_chunks(item.to.shape, [&](int64_t first, int64_t rows, int64_t width) {
       before.resize(static_cast<size_t>(rows * width));
       after.resize(before.size());
-      decode(item.from->dtype, source.data(), first, rows * width, before.data());
+      decode(item, source.data(), first, rows * width, before.data());
       decode(item.to.dtype, target.data(), first, rows * width, after.data());
       for (size_t i = 0; i < before.size(); ++i)
         if (std::isfinite(before[i]) && !std::isfinite(after[i]))

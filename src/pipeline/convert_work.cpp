@@ -8,6 +8,7 @@
 #include "io/gguf.h"
 #include "io/printable.h"
 #include "models/names/network.h"
+#include "pipeline/scalings.h"
 
 namespace gesso {
 namespace {
@@ -34,22 +35,35 @@ bool is_carried(std::string_view key) {
          !key.starts_with(kGgufShapeKey) && !key.starts_with("tokenizer.");
 }
 
-/// Weights that are numbers until a tensor beside them scales them may be copied, but not turned into another type.
-void expect_no_scales(const ModelFile& file) {
-  for (const TensorInfo& t : file.file->tensors())
-    for (const char* ending : {".scale_weight", ".weight_scale", ".weight_scale_inv", ".comfy_quant", "scaled_fp8"})
-      if (t.name.ends_with(ending))
-        fail(ErrorCode::kUnsupported,
-             "{}: its weights have scales of their own ({}), which this version only copies, to safetensors and "
-             "without a type; convert the unscaled model",
-             quoted(file.file->path()), printable(t.name));
+/// What becomes of the weights of a file that have scales in tensors beside them: all keep them, or all get the values.
+struct ScaledWeights {
+  std::map<size_t, std::shared_ptr<const Scaling>> applied;  ///< by the index of the weight; empty: all are copied
+  std::set<size_t> left;  ///< companions and markers that say nothing once the scales are applied
+};
+
+constexpr std::string_view kMetadataOfScales = "_quantization_metadata";
+
+ScaledWeights scaled_weights(const ConvertRequest& request, const ModelFile& file, bool renamed) {
+  const auto& tensors = file.file->tensors();
+  bool changes = request.output.extension() == ".gguf" || request.type ||
+                 (renamed && file.metadata.contains(std::string(kMetadataOfScales)));
+  for (const Companion& c : file.recognition.companions)
+    changes |=
+        std::ranges::any_of(request.rules, [&](const TypeRule& r) { return r.finds(tensors[c.weight_index].name); });
+  if (!changes) return {};
+  ScaledWeights result{read_scalings(file, [](size_t) { return true; }), {}};
+  if (result.applied.empty()) return result;
+  for (const Companion& c : file.recognition.companions) result.left.insert(c.tensor_index);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].name.ends_with("scaled_fp8")) result.left.insert(i);
+  return result;
 }
 
-void add_metadata(const ModelFile& file, ConvertWork& work) {
+void add_metadata(const ModelFile& file, bool with_scales, ConvertWork& work) {
   bool tokenizer = false;
   for (const auto& [key, value] : file.metadata) {
     tokenizer |= key.starts_with("tokenizer.");
-    if (!is_carried(key)) continue;
+    if (!is_carried(key) || (key == kMetadataOfScales && !with_scales)) continue;
     const auto [at, added] = work.metadata.emplace(key, value);
     if (!added && at->second != value)
       work.notes.push_back(fmt::format("metadata {} of {} differ from those of a file before it and are left out",
@@ -96,20 +110,26 @@ void add_items(const ConvertRequest& request, const ModelFile& file, std::map<st
   const Component* main = file.recognition.main();
   if (work.files.size() > 1 && main && main->prefix.empty()) prefix = prefix_of(main->role);
   const std::set<size_t> sensitive = sensitive_tensors(file);
-  bool changes = request.output.extension() == ".gguf";
+  const ScaledWeights scaled = scaled_weights(request, file, !prefix.empty());
+  if (!scaled.applied.empty())
+    work.notes.push_back(fmt::format("the scales of {} weights of {} are applied to them and left out",
+                                     scaled.applied.size(), quoted(file.file->path())));
+  add_metadata(file, scaled.applied.empty(), work);
   for (size_t i = 0; i < file.file->tensors().size(); ++i) {
+    if (scaled.left.contains(i)) continue;
+    const auto scaling = scaled.applied.find(i);
+    const bool apply = scaling != scaled.applied.end();
     const TensorInfo& from = file.file->tensors()[i];
-    TensorInfo to{prefix + from.name, from.dtype, from.shape, 0, 0};
+    TensorInfo to{prefix + from.name, apply ? DType::kF16 : from.dtype, from.shape, 0, 0};
     const auto [owner, added] = owners.emplace(to.name, file.file.get());
     if (!added)
       fail(ErrorCode::kUsage, "tensor {} is both in {} and in {}; give only one of them", printable(to.name),
            quoted(owner->second->path()), quoted(file.file->path()));
     ChosenType chosen = choose_type(request, to, sensitive.contains(i));
     to.dtype = chosen.type;
-    changes |= to.dtype != from.dtype;
-    work.items.push_back({file.file.get(), &from, std::move(to), std::move(chosen.reason)});
+    work.items.push_back(
+        {file.file.get(), &from, std::move(to), std::move(chosen.reason), apply ? scaling->second : nullptr});
   }
-  if (changes) expect_no_scales(file);
 }
 
 }  // namespace
@@ -124,7 +144,6 @@ ConvertWork plan_conversion(const ConvertRequest& request) {
   }
   std::map<std::string, const TensorFile*> owners;
   for (const ModelFile& file : work.files) {
-    add_metadata(file, work);
     add_items(request, file, owners, work);
   }
   expect_same_components(work);

@@ -1,6 +1,7 @@
 #pragma once
 // What the sources of convert_files() share.
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "io/tensor_writer.h"
 #include "pipeline/convert.h"
 #include "pipeline/model_files.h"
+#include "weights/scaling.h"
 
 namespace gesso {
 
@@ -15,8 +17,9 @@ namespace gesso {
 struct ConvertItem {
   const TensorFile* file;
   const TensorInfo* from;
-  TensorInfo to;       ///< name, type and shape
-  std::string reason;  ///< why it is not of the type that was asked for
+  TensorInfo to;                                     ///< name, type and shape
+  std::string reason;                                ///< why it is not of the type that was asked for
+  std::shared_ptr<const Scaling> scaling = nullptr;  ///< what is applied to it on the way; null: nothing
 };
 
 struct ConvertWork {

@@ -8,6 +8,7 @@
 
 #include "io/tensor_file.h"
 #include "tensor/weight.h"
+#include "weights/scaling.h"
 
 namespace gesso {
 
@@ -18,7 +19,8 @@ struct Binding {
   size_t tensor = 0;  ///< index in file->tensors()
   int part = 0, parts = 1;
   bool transpose = false;
-  int span = 1;  ///< parts from `part` on
+  int span = 1;                                      ///< parts from `part` on
+  std::shared_ptr<const Scaling> scaling = nullptr;  ///< of the whole tensor; null where its numbers are its values
 };
 
 /// The parameters of one component under their canonical names.
