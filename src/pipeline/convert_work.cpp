@@ -22,55 +22,13 @@ constexpr std::string_view kSensitive[] = {
     "final_layer.", "conv_in.",   "conv_out.",   "head.",
 };
 
-/// Before the names of a component that has no prefix, when several make one file.
-std::string prefix_of(Role role) {
-  if (role == Role::kDiffusionModel) return "model.diffusion_model.";
-  if (role == Role::kVae) return "first_stage_model.";
-  return fmt::format("text_encoders.{}.transformer.", to_string(role));
-}
-
 /// Metadata that describe the file they came from and not the weights.
 bool is_carried(std::string_view key) {
   return key != "general.alignment" && key != "general.quantization_version" && key != "general.file_type" &&
          !key.starts_with(kGgufShapeKey) && !key.starts_with("tokenizer.");
 }
 
-/// What becomes of the weights of a file that have scales in tensors beside them: all keep them, or all get the values.
-struct ScaledWeights {
-  std::map<size_t, std::shared_ptr<const Scaling>> applied;  ///< by the index of the weight; empty: all are copied
-  std::set<size_t> left;  ///< companions and markers that say nothing once the scales are applied
-};
-
 constexpr std::string_view kMetadataOfScales = "_quantization_metadata";
-
-ScaledWeights scaled_weights(const ConvertRequest& request, const ModelFile& file, bool renamed) {
-  const auto& tensors = file.file->tensors();
-  bool changes = request.output.extension() == ".gguf" || request.type ||
-                 (renamed && file.metadata.contains(std::string(kMetadataOfScales)));
-  for (const Companion& c : file.recognition.companions)
-    changes |=
-        std::ranges::any_of(request.rules, [&](const TypeRule& r) { return r.finds(tensors[c.weight_index].name); });
-  if (!changes) return {};
-  ScaledWeights result{read_scalings(file, [](size_t) { return true; }), {}};
-  if (result.applied.empty()) return result;
-  for (const Companion& c : file.recognition.companions) result.left.insert(c.tensor_index);
-  for (size_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].name.ends_with("scaled_fp8")) result.left.insert(i);
-  return result;
-}
-
-void add_metadata(const ModelFile& file, bool with_scales, ConvertWork& work) {
-  bool tokenizer = false;
-  for (const auto& [key, value] : file.metadata) {
-    tokenizer |= key.starts_with("tokenizer.");
-    if (!is_carried(key) || (key == kMetadataOfScales && !with_scales)) continue;
-    const auto [at, added] = work.metadata.emplace(key, value);
-    if (!added && at->second != value)
-      work.notes.push_back(fmt::format("metadata {} of {} differ from those of a file before it and are left out",
-                                       printable(key), quoted(file.file->path())));
-  }
-  if (tokenizer) work.notes.push_back(fmt::format("the tokenizer in {} is left out", quoted(file.file->path())));
-}
 
 /// The tensors of a file that belong to sensitive layers, by their index.
 std::set<size_t> sensitive_tensors(const ModelFile& file) {
@@ -92,8 +50,8 @@ std::set<size_t> sensitive_tensors(const ModelFile& file) {
 }
 
 /// The united file must be as recognisable as its parts were.
-void expect_same_components(const ConvertWork& work) {
-  if (work.files.size() < 2) return;
+void expect_same_components(const ConvertWork& work, bool renamed) {
+  if (work.files.size() < 2 && !renamed) return;
   std::vector<TensorInfo> united;
   for (const ConvertItem& item : work.items) united.push_back(item.to);
   const Recognition together = recognise(united, work.metadata);
@@ -104,35 +62,93 @@ void expect_same_components(const ConvertWork& work) {
              title_of(component.role), quoted(file.file->path()));
 }
 
-void add_items(const ConvertRequest& request, const ModelFile& file, std::map<std::string, const TensorFile*>& owners,
-               ConvertWork& work) {
+/// What our names of the file's tensors are, by their index.
+std::map<size_t, std::vector<std::string>> our_names(const ModelFile& file) {
+  std::map<size_t, std::vector<std::string>> names;
+  for (const Component& component : file.recognition.components)
+    if (component.kind->network)
+      for (const PlacedTensor& placed : component.tensors)
+        names[placed.tensor_index].push_back(prefix_of(component.role) + placed.placement.name);
+  return names;
+}
+
+void add_items(const ConvertRequest& request, const ModelFile& file, ConvertWork& work) {
   std::string prefix;
   const Component* main = file.recognition.main();
   if (work.files.size() > 1 && main && main->prefix.empty()) prefix = prefix_of(main->role);
   const std::set<size_t> sensitive = sensitive_tensors(file);
-  const ScaledWeights scaled = scaled_weights(request, file, !prefix.empty());
-  if (!scaled.applied.empty())
-    work.notes.push_back(fmt::format("the scales of {} weights of {} are applied to them and left out",
-                                     scaled.applied.size(), quoted(file.file->path())));
-  add_metadata(file, scaled.applied.empty(), work);
+  const ScaledWeights scaled = plan_scaled_weights(request, file, !prefix.empty(), work);
+  carry_metadata(file, scaled.applied.empty(), work);
+  auto names = our_names(file);
   for (size_t i = 0; i < file.file->tensors().size(); ++i) {
     if (scaled.left.contains(i)) continue;
-    const auto scaling = scaled.applied.find(i);
-    const bool apply = scaling != scaled.applied.end();
     const TensorInfo& from = file.file->tensors()[i];
-    TensorInfo to{prefix + from.name, apply ? DType::kF16 : from.dtype, from.shape, 0, 0};
-    const auto [owner, added] = owners.emplace(to.name, file.file.get());
-    if (!added)
-      fail(ErrorCode::kUsage, "tensor {} is both in {} and in {}; give only one of them", printable(to.name),
-           quoted(owner->second->path()), quoted(file.file->path()));
-    ChosenType chosen = choose_type(request, to, sensitive.contains(i));
-    to.dtype = chosen.type;
-    work.items.push_back(
-        {file.file.get(), &from, std::move(to), std::move(chosen.reason), apply ? scaling->second : nullptr});
+    auto [source, type] = scaled.source(file, i);
+    add_item(request,
+             {.sources = {std::move(source)}, .to = {prefix + from.name, type, from.shape, 0, 0}, .ours = names[i]},
+             sensitive.contains(i), work);
   }
 }
 
 }  // namespace
+
+std::string prefix_of(Role role) {
+  if (role == Role::kDiffusionModel) return "model.diffusion_model.";
+  if (role == Role::kVae) return "first_stage_model.";
+  return fmt::format("text_encoders.{}.transformer.", to_string(role));
+}
+
+std::pair<ConvertSource, DType> ScaledWeights::source(const ModelFile& file, size_t tensor) const {
+  const TensorInfo& info = file.file->tensors()[tensor];
+  const auto found = applied.find(tensor);
+  const bool apply = found != applied.end();
+  return {{file.file.get(), &info, apply ? found->second : nullptr, 0, info.shape.elements()},
+          apply ? DType::kF16 : info.dtype};
+}
+
+void carry_metadata(const ModelFile& file, bool with_scales, ConvertWork& work) {
+  bool tokenizer = false;
+  for (const auto& [key, value] : file.metadata) {
+    tokenizer |= key.starts_with("tokenizer.");
+    if (!is_carried(key) || (key == kMetadataOfScales && !with_scales)) continue;
+    const auto [at, added] = work.metadata.emplace(key, value);
+    if (!added && at->second != value)
+      work.notes.push_back(fmt::format("metadata {} of {} differ from those of a file before it and are left out",
+                                       printable(key), quoted(file.file->path())));
+  }
+  if (tokenizer) work.notes.push_back(fmt::format("the tokenizer in {} is left out", quoted(file.file->path())));
+}
+
+ScaledWeights plan_scaled_weights(const ConvertRequest& request, const ModelFile& file, bool renamed,
+                                  ConvertWork& work) {
+  const auto& tensors = file.file->tensors();
+  bool changes = request.output.extension() == ".gguf" || request.type || request.names ||
+                 (renamed && file.metadata.contains(std::string(kMetadataOfScales)));
+  for (const Companion& c : file.recognition.companions)
+    changes |=
+        std::ranges::any_of(request.rules, [&](const TypeRule& r) { return r.finds(tensors[c.weight_index].name); });
+  if (!changes) return {};
+  ScaledWeights result{read_scalings(file, [](size_t) { return true; }), {}};
+  if (result.applied.empty()) return result;
+  work.notes.push_back(fmt::format("the scales of {} weights of {} are applied to them and left out",
+                                   result.applied.size(), quoted(file.file->path())));
+  for (const Companion& c : file.recognition.companions) result.left.insert(c.tensor_index);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].name.ends_with("scaled_fp8")) result.left.insert(i);
+  return result;
+}
+
+void add_item(const ConvertRequest& request, ConvertItem item, bool sensitive, ConvertWork& work) {
+  const TensorFile& file = *item.sources.front().file;
+  const auto [owner, added] = work.owners.emplace(item.to.name, &file);
+  if (!added)
+    fail(ErrorCode::kUsage, "tensor {} is both in {} and in {}; give only one of them", printable(item.to.name),
+         quoted(owner->second->path()), quoted(file.path()));
+  ChosenType chosen = choose_type(request, item.to, sensitive);
+  item.to.dtype = chosen.type;
+  item.reason = std::move(chosen.reason);
+  work.items.push_back(std::move(item));
+}
 
 ConvertWork plan_conversion(const ConvertRequest& request) {
   ConvertWork work;
@@ -142,11 +158,11 @@ ConvertWork plan_conversion(const ConvertRequest& request) {
       fail(ErrorCode::kUsage, "output: {} is one of the inputs; take another name", quoted(request.output));
     for (ModelFile& file : open_model_files(nullptr, input)) work.files.push_back(std::move(file));
   }
-  std::map<std::string, const TensorFile*> owners;
-  for (const ModelFile& file : work.files) {
-    add_items(request, file, owners, work);
-  }
-  expect_same_components(work);
+  if (request.names)
+    add_renamed_items(request, work);
+  else
+    for (const ModelFile& file : work.files) add_items(request, file, work);
+  expect_same_components(work, request.names.has_value());
   return work;
 }
 
