@@ -20,17 +20,30 @@ EngineOptions read_options(const char* config_json) {
   if (!parsed || !parsed->is_object()) fail(ErrorCode::kUsage, "the configuration is not a JSON object");
   Json& config = *parsed;
   for (const auto& item : config.items())
-    if (item.key() != "threads" && item.key() != "memory" && item.key() != "profile")
-      fail(ErrorCode::kUsage, "unknown key \"{}\" in the configuration; known: threads, memory, profile", item.key());
-  std::string profile;
-  if (const auto found = config.find("profile"); found != config.end()) {
-    if (!found->is_string()) fail(ErrorCode::kUsage, "profile: wanted the name of a file, found {}", shown(*found));
-    profile = found->get<std::string>();
+    if (item.key() != "threads" && item.key() != "memory" && item.key() != "profile" && item.key() != "imatrix_out" &&
+        item.key() != "imatrix_in")
+      fail(ErrorCode::kUsage,
+           "unknown key \"{}\" in the configuration; known: threads, memory, profile, imatrix_out, imatrix_in",
+           item.key());
+  const auto file_name = [](const char* key, const Json& value) {
+    if (!value.is_string()) fail(ErrorCode::kUsage, "{}: wanted the name of a file, found {}", key, shown(value));
+    return value.get<std::string>();
+  };
+  for (const auto& [key, target] : {std::pair{"profile", &options.profile}, {"imatrix_out", &options.imatrix_out}})
+    if (const auto found = config.find(key); found != config.end()) {
+      *target = file_name(key, *found);
+      config.erase(found);
+    }
+  if (const auto found = config.find("imatrix_in"); found != config.end()) {
+    if (!found->is_array()) fail(ErrorCode::kUsage, "imatrix_in: wanted a list of files, found {}", shown(*found));
+    for (const Json& name : *found) options.imatrix_in.push_back(file_name("imatrix_in", name));
     config.erase(found);
   }
   config["prompt"] = "-";  // checked by the rules of a request, which needs one
   const Request checked = request_from_json(config);
-  return {.threads = checked.threads, .memory = checked.memory, .profile = std::move(profile)};
+  options.threads = checked.threads;
+  options.memory = checked.memory;
+  return options;
 }
 
 constexpr int kMostThreads = 1000000;

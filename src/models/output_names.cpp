@@ -93,6 +93,12 @@ std::vector<Renamed> output_names(const OutputNaming& naming, const Component& c
   return names;
 }
 
+std::string file_prefix(Role role) {
+  if (role == Role::kDiffusionModel) return "model.diffusion_model.";
+  if (role == Role::kVae) return "first_stage_model.";
+  return fmt::format("text_encoders.{}.transformer.", to_string(role));
+}
+
 bool is_kernel_or_matrix(const Component& component, std::string_view name) {
   const Network* network = component.kind->network;
   return network && name.ends_with(".weight") && std::ranges::any_of(network->kernels, [&](std::string_view begin) {

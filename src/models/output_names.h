@@ -30,6 +30,10 @@ OutputNaming output_naming(Layout layout, const Component& component, std::span<
 std::vector<Renamed> output_names(const OutputNaming& naming, const Component& component,
                                   const std::set<std::string>& ours);
 
+/// What stands before our names of a component where several make one file: "model.diffusion_model.",
+/// "first_stage_model.", "text_encoders.clip_l.transformer." ...
+std::string file_prefix(Role role);
+
 /// Whether a tensor with this name (ours) is a kernel of 1 x 1 in the first code's files and a matrix in diffusers'.
 bool is_kernel_or_matrix(const Component& component, std::string_view name);
 

@@ -69,7 +69,9 @@ std::map<TypePair, Deviation> verify(const std::filesystem::path& path, const Co
 std::unique_ptr<TensorWriter> make_writer(const std::filesystem::path& path, const ConvertWork& work, bool gguf) {
   std::vector<TensorInfo> tensors;
   for (const ConvertItem& item : work.items) tensors.push_back(item.to);
-  if (gguf) return std::make_unique<GgufWriter>(path, std::move(tensors), work.metadata);
+  if (gguf)
+    return std::make_unique<GgufWriter>(path, std::move(tensors),
+                                        GgufMetadata(work.metadata.begin(), work.metadata.end()));
   return std::make_unique<SafetensorsWriter>(path, std::move(tensors), work.metadata);
 }
 

@@ -25,12 +25,13 @@ struct ConvertRequest {
   std::optional<DType> type;                  ///< of what no rule names; nothing: as it is stored
   std::vector<TypeRule> rules;                ///< later ones go before earlier ones
   bool verify = true;
-  std::optional<Layout> names = {};  ///< nothing: as they are
+  std::optional<Layout> names = {};                 ///< nothing: as they are
+  std::vector<std::filesystem::path> imatrix = {};  ///< importance matrices, merged; none: all columns are alike
 };
 
 /// Reads {"inputs": [...], "output": "...", "type": "q4_K", "tensor_type_rules": "REGEX=TYPE,REGEX=TYPE", "verify":
-/// true, "names": "ldm" or "diffusers"}. Names of types are those of dtype.h, in any case; expressions are those of
-/// ECMAScript, at most 256 characters long. Throws kUsage naming the field.
+/// true, "names": "ldm" or "diffusers", "imatrix": FILE or [FILE, ...]}. Names of types are those of dtype.h, in any
+/// case; expressions are those of ECMAScript, at most 256 characters long. Throws kUsage naming the field.
 ConvertRequest parse_convert_request(std::string_view json);
 
 /// The type that a tensor is written as, and why it is not the one that was asked for (empty: it is).

@@ -79,7 +79,7 @@ ConvertItem united(const Renamed& renamed, const Component& component, std::map<
       item.to.shape.set(0, item.to.shape[0] + p.shape[0]);
       if (p.type != item.to.dtype) item.to.dtype = DType::kF32;
     }
-    item.ours.push_back(prefix_of(component.role) + part.name);
+    item.ours.push_back(file_prefix(component.role) + part.name);
     item.sources.push_back(std::move(p.source));
   }
   // Blocks cannot be cut or turned: what they stand for counts as F16.

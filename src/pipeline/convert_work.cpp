@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "io/gguf.h"
+#include "io/imatrix.h"
 #include "io/printable.h"
 #include "models/names/network.h"
 #include "pipeline/scalings.h"
@@ -68,14 +69,14 @@ std::map<size_t, std::vector<std::string>> our_names(const ModelFile& file) {
   for (const Component& component : file.recognition.components)
     if (component.kind->network)
       for (const PlacedTensor& placed : component.tensors)
-        names[placed.tensor_index].push_back(prefix_of(component.role) + placed.placement.name);
+        names[placed.tensor_index].push_back(file_prefix(component.role) + placed.placement.name);
   return names;
 }
 
 void add_items(const ConvertRequest& request, const ModelFile& file, ConvertWork& work) {
   std::string prefix;
   const Component* main = file.recognition.main();
-  if (work.files.size() > 1 && main && main->prefix.empty()) prefix = prefix_of(main->role);
+  if (work.files.size() > 1 && main && main->prefix.empty()) prefix = file_prefix(main->role);
   const std::set<size_t> sensitive = sensitive_tensors(file);
   const ScaledWeights scaled = plan_scaled_weights(request, file, !prefix.empty(), work);
   carry_metadata(file, scaled.applied.empty(), work);
@@ -90,13 +91,43 @@ void add_items(const ConvertRequest& request, const ModelFile& file, ConvertWork
   }
 }
 
-}  // namespace
-
-std::string prefix_of(Role role) {
-  if (role == Role::kDiffusionModel) return "model.diffusion_model.";
-  if (role == Role::kVae) return "first_stage_model.";
-  return fmt::format("text_encoders.{}.transformer.", to_string(role));
+/// The importance of an item: under its own name, that of the diffusion model's part, or ours. Parts that stand below
+/// one another are multiplied by the same.
+const Importance* importance_of(const ConvertItem& item, const Imatrix& imatrix) {
+  std::vector<std::string> names = {item.to.name, file_prefix(Role::kDiffusionModel) + item.to.name};
+  names.insert(names.end(), item.ours.begin(), item.ours.end());
+  for (const std::string& name : names)
+    if (const auto found = imatrix.entries.find(name); found != imatrix.entries.end() && found->second.rows > 0)
+      return &found->second;
+  return nullptr;
 }
+
+/// Gives each item that becomes blocks the importance of its columns.
+void weigh_items(const Imatrix& imatrix, ConvertWork& work) {
+  size_t weighed = 0, alike = 0;
+  for (ConvertItem& item : work.items) {
+    if (!is_block(item.to.dtype) || item.is_copied()) continue;
+    const Importance* importance = importance_of(item, imatrix);
+    const bool turned = std::ranges::any_of(item.sources, [](const ConvertSource& s) { return s.turned.rank() > 0; });
+    if (!importance || turned) {
+      ++alike;
+      continue;
+    }
+    if (static_cast<int64_t>(importance->sums.size()) != item.to.shape[-1])
+      fail(ErrorCode::kBadFile,
+           "imatrix: it has {} columns for tensor {}, which has rows of {}: it was made with another model",
+           importance->sums.size(), printable(item.to.name), item.to.shape[-1]);
+    item.importance = importance->means();
+    ++weighed;
+  }
+  if (weighed == 0 && alike > 0)
+    fail(ErrorCode::kUsage,
+         "imatrix: none of its {} entries belongs to a tensor that is quantised; the first is for {}",
+         imatrix.entries.size(), printable(imatrix.entries.begin()->first));
+  work.notes.push_back(fmt::format("{} tensors are quantised by importance, {} without", weighed, alike));
+}
+
+}  // namespace
 
 std::pair<ConvertSource, DType> ScaledWeights::source(const ModelFile& file, size_t tensor) const {
   const TensorInfo& info = file.file->tensors()[tensor];
@@ -152,6 +183,8 @@ void add_item(const ConvertRequest& request, ConvertItem item, bool sensitive, C
 
 ConvertWork plan_conversion(const ConvertRequest& request) {
   ConvertWork work;
+  Imatrix imatrix;
+  for (const auto& path : request.imatrix) imatrix.merge(read_imatrix(path));
   for (const auto& input : request.inputs) {
     std::error_code error;
     if (std::filesystem::equivalent(input, request.output, error))
@@ -163,6 +196,7 @@ ConvertWork plan_conversion(const ConvertRequest& request) {
   else
     for (const ModelFile& file : work.files) add_items(request, file, work);
   expect_same_components(work, request.names.has_value());
+  if (!request.imatrix.empty()) weigh_items(imatrix, work);
   return work;
 }
 

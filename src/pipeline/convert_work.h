@@ -70,9 +70,6 @@ ScaledWeights plan_scaled_weights(const ConvertRequest& request, const ModelFile
 /// Adds the file's metadata but for what describes the file itself; notes where they differ from those before.
 void carry_metadata(const ModelFile& file, bool with_scales, ConvertWork& work);
 
-/// Before the names of a component that has no prefix, when several make one file.
-std::string prefix_of(Role role);
-
 /// The items of the files' components under the names of `request.names`. What belongs to no component stays under its
 /// name; what is ignored and says nothing about the model is left out, and noted. Throws kUnsupported where something
 /// has no name in that layout.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "io/shards.h"
+#include "models/output_names.h"
 #include "pipeline/diffusers_folder.h"
 #include "pipeline/scalings.h"
 
@@ -49,6 +50,7 @@ std::map<size_t, std::shared_ptr<const Scaling>> scalings(const Source& source) 
 std::unique_ptr<WeightStore> bind(const Source& source) {
   const auto scaling = scalings(source);
   auto store = std::make_unique<WeightStore>(std::string(title_of(source.component->role)));
+  store->set_file_prefix(file_prefix(source.component->role));
   for (const PlacedTensor& placed : source.component->tensors) {
     const Placement& p = placed.placement;
     const auto scaled = scaling.find(placed.tensor_index);

@@ -133,6 +133,7 @@ void CpuDevice::trim() {
 
 const Kernels* CpuDevice::begin(const OpCost& cost) {
   if (interrupted_ && interrupted_()) fail(ErrorCode::kCancelled, "cancelled");
+  if (observer_) observer_->observe(cost);
   if (profile_) profile_->begin();
   return &kKernels;
 }

@@ -29,6 +29,8 @@ class CpuDevice : public Device {
   void set_streaming(bool streaming) { streaming_ = streaming; }
   /// Books the time of every operation from now on; null: none. The profile outlives its use.
   void set_profile(Profile* profile) { profile_ = profile; }
+  /// Shows every operation from now on to the observer, which outlives its use; null: to none.
+  void set_observer(Observer* observer) { observer_ = observer; }
   /// Gives pooled memory that is not in use back to the system.
   void trim();
   int64_t peak_bytes() const { return peak_; }  ///< most bytes in use at once since the start or the last reset
@@ -44,6 +46,7 @@ class CpuDevice : public Device {
   std::function<bool()> interrupted_;
   bool streaming_ = false;
   Profile* profile_ = nullptr;
+  Observer* observer_ = nullptr;
   std::mutex mutex_;
   std::multimap<int64_t, void*> free_;  // capacity -> block
   int64_t in_use_ = 0, peak_ = 0;
