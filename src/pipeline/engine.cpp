@@ -23,6 +23,7 @@
 #include "sampling/schedule.h"
 #include "weights/importance_observer.h"
 #include "weights/pattern_weight.h"
+#include "weights/prefetcher.h"
 
 namespace gesso {
 namespace {
@@ -185,26 +186,34 @@ class CpuEngine final : public Engine {
 /// What a device is told for one request, taken back at its end however it ends.
 class DeviceSettings {
  public:
-  DeviceSettings(CpuDevice& device, const CancelToken& cancel, Residency residency, Profile* profile,
+  DeviceSettings(CpuDevice& device, const CancelToken& cancel, const WorkPlan& plan, Profile* profile,
                  Observer* observer)
       : device_(device) {
+    std::vector<Observer*> observers;
+    if (observer) observers.push_back(observer);
+    if (plan.residency == Residency::kStreamed)
+      for (const StagePlan& stage : plan.stages)
+        observers.push_back(prefetchers_.emplace_back(new Prefetcher(plan.streamed(stage), kReadAhead)).get());
     device.set_profile(profile);
-    device.set_observer(observer);
+    device.set_observers(std::move(observers));
     device.set_interrupt([cancel] { return cancel.cancelled(); });
-    device.set_streaming(residency == Residency::kStreamed);
+    device.set_streaming(plan.residency == Residency::kStreamed, plan.kept);
   }
   ~DeviceSettings() {
     device_.set_interrupt({});
     device_.set_streaming(false);
     device_.set_profile(nullptr);
-    device_.set_observer(nullptr);
+    device_.set_observers({});
     device_.trim();
   }
   DeviceSettings(const DeviceSettings&) = delete;
   DeviceSettings& operator=(const DeviceSettings&) = delete;
 
  private:
+  static constexpr int64_t kReadAhead = 256 << 20;  ///< bytes of the file that the system may hold for us
+
   CpuDevice& device_;
+  std::vector<std::unique_ptr<Prefetcher>> prefetchers_;
 };
 
 LoadedModel& CpuEngine::load(const Request& request, const EventSink& sink) {
@@ -261,7 +270,7 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   const WorkPlan plan = make_plan(*loaded.model, resolved, compute, budget(resolved));
   if (plan.residency != Residency::kResident)
     sink({.kind = Event::Kind::kMessage,
-          .text = fmt::format("weights are {} to stay within {} of memory", to_string(plan.residency),
+          .text = fmt::format("weights are {}, to stay within {} of memory", plan.weights_text(),
                               bytes_text(plan.budget))});
 
   for (const std::string& text : without_effect(request, resolved, *loaded.model))
@@ -270,7 +279,7 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   if (inputs.init) canvas = make_canvas(inputs, resolved);
 
   const std::unique_ptr<Profile> profile = wants_profile() ? std::make_unique<Profile>() : nullptr;
-  const DeviceSettings settings(device_, cancel, plan.residency, profile.get(),
+  const DeviceSettings settings(device_, cancel, plan, profile.get(),
                                 options_.imatrix_out.empty() ? nullptr : &observer_);
   const Work work{*loaded.model, device_, resolved, compute, sink};
   std::vector<Latent> latents;
@@ -332,10 +341,11 @@ Plan CpuEngine::plan(const Request& request) {
   }
   const double seconds = static_cast<double>(work.flops()) / speed;
   plan.text += fmt::format("peak memory {} of {}, weights {}; about {:.1f} s\n", bytes_text(work.peak),
-                           bytes_text(work.budget), to_string(work.residency), seconds);
+                           bytes_text(work.budget), work.weights_text(), seconds);
   plan.json["peak_bytes"] = work.peak;
   plan.json["budget_bytes"] = work.budget;
   plan.json["residency"] = to_string(work.residency);
+  plan.json["kept_bytes"] = work.kept_bytes;
   plan.json["flops"] = work.flops();
   plan.json["seconds"] = seconds;
   plan.json["precision"] = compute == DType::kBF16 ? "bf16" : "f32";

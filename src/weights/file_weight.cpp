@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "device/device.h"
+#include "ops/ops.h"
 
 namespace gesso {
 namespace {
@@ -40,7 +41,24 @@ void convert(const Scaling* scaling, DType from, const std::byte* source, int64_
 
 }  // namespace
 
+Tensor FileWeight::stored(Device& device) const {
+  const TensorInfo& tensor = binding_.file->tensors()[binding_.tensor];
+  const bool plain = tensor.dtype == DType::kF32 || tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16;
+  if (!plain || binding_.transpose || binding_.scaling) return {};
+  const int64_t size = size_of(tensor.dtype), count = shape().elements();
+  const std::byte* begin = binding_.file->read(tensor).data() + binding_.part * (count / binding_.span) * size;
+  if (reinterpret_cast<uintptr_t>(begin) % static_cast<uintptr_t>(size) != 0) return {};  // files may put it anywhere
+  // Only read: the file is mapped without the right to write.
+  return Tensor(std::make_shared<Storage>(device, const_cast<std::byte*>(begin), count * size), tensor.dtype, shape());
+}
+
 Tensor FileWeight::read(Device& device, DType dtype) const {
+  const TensorInfo& tensor = binding_.file->tensors()[binding_.tensor];
+  if (const Tensor plain = stored(device); plain && plain.dtype() != dtype) {
+    const Tensor y = cast(plain, dtype);
+    binding_.file->done(tensor);
+    return y;
+  }
   Tensor y = device.empty(shape(), dtype);
   if (y.raw()) read_into(y.data<std::byte>(), dtype);
   return y;

@@ -18,11 +18,11 @@ TEST(ImportanceObserver, SumsTheSquaresOfWhatMatricesAreMultipliedBy) {
   for (int i = 0; i < 24; ++i) values.push_back(static_cast<float>(i % 7) - 3);
   const Tensor x = from_values(cpu, values, {3, 8});
   (void)linear(x, w, nullptr, {});  // not yet seen
-  cpu.set_observer(&observer);
+  cpu.set_observers({&observer});
   (void)linear(x, w, nullptr, {});
   (void)linear(x.slice(0, 1), w, nullptr, {});
   (void)activate(x, Activation::kSilu);
-  cpu.set_observer(nullptr);
+  cpu.set_observers({});
   (void)linear(x, w, nullptr, {});
 
   Imatrix found;
