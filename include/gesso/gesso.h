@@ -115,6 +115,11 @@ gesso_status gesso_check_request(const char* request_json, gesso_error* error);
  * "text" says the same for a person. Freed with gesso_free(); NULL on failure. */
 char* gesso_inspect(gesso_engine* engine, const char* const* paths, size_t count, gesso_error* error);
 
+/* Every tensor in `count` files or folders: a JSON object whose "files" have "path" and "tensors", each with "name",
+ * "dtype", "shape", "bytes" and "use", what it is for; its "text" is a table of the same. Freed with gesso_free(); NULL
+ * on failure. */
+char* gesso_list_tensors(const char* const* paths, size_t count, gesso_error* error);
+
 /* Measures this machine and what the networks do on it. `options_json` is NULL or an object with any of: "names" (an
  * array; without it the usual benchmarks), "threads" (0: every physical core; at most all processors), "precision"
  * ("auto", "f32", "bf16"). `on_event` may be NULL; it gets each result as a message, a line for a person. Returns a

@@ -6,6 +6,7 @@
 #include "capi/guard.h"
 #include "capi/handles.h"
 #include "pipeline/convert.h"
+#include "pipeline/inspection.h"
 #include "pipeline/request.h"
 #include "pipeline/series.h"
 
@@ -197,20 +198,35 @@ char* gesso_explain_prompt(gesso_engine* engine, const char* request_json, gesso
   return text;
 }
 
+namespace {
+
+std::vector<std::filesystem::path> paths_of(const char* const* paths, size_t count) {
+  if (count == 0) fail(ErrorCode::kUsage, "no file to inspect");
+  required(paths, "paths");
+  std::vector<std::filesystem::path> files;
+  for (size_t i = 0; i < count; ++i) files.emplace_back(required(paths[i], "a path"));
+  return files;
+}
+
+}  // namespace
+
 char* gesso_inspect(gesso_engine* engine, const char* const* paths, size_t count, gesso_error* error) {
   char* text = nullptr;
   guarded(error, [&] {
     required(engine, "engine");
-    if (count == 0) fail(ErrorCode::kUsage, "no file to inspect");
-    required(paths, "paths");
-    std::vector<std::filesystem::path> files;
-    for (size_t i = 0; i < count; ++i) {
-      required(paths[i], "a path");
-      files.emplace_back(paths[i]);
-    }
-    Inspection inspection = engine->engine->inspect(files);
+    Inspection inspection = engine->engine->inspect(paths_of(paths, count));
     inspection.json["text"] = inspection.text;
     text = copy_out(to_text(inspection.json));
+  });
+  return text;
+}
+
+char* gesso_list_tensors(const char* const* paths, size_t count, gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    Inspection inspection = inspect_tensors(paths_of(paths, count));
+    const Json json{{"files", std::move(inspection.json)}, {"text", std::move(inspection.text)}};
+    text = copy_out(to_text(json));
   });
   return text;
 }
