@@ -107,6 +107,16 @@ class Parser {
     optional_value("--negative-prompt-file",
                    [this](const std::string& path) { read_text("negative_prompt", "--negative-prompt-file", path); });
     optional_value("--profile", [this](const std::string& text) { out_.profile = text; });
+    optional_value("--imatrix-out,--imat-out", [this](const std::string& text) { out_.imatrix_out = text; });
+    app_.add_option("--imatrix-in,--imat-in", out_.imatrix_in)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->expected(1);
+    checks_.push_back([this] {
+      if (!out_.imatrix_in.empty() && !out_.imatrix_out)
+        throw usage(
+            "--imatrix-in: what is to be added to it goes to --imatrix-out FILE; to quantise by it, give it to "
+            "gesso convert --imatrix");
+    });
     optional_value("--prompts-from-file", [this](const std::string& path) {
       if (out_.fields.contains("prompt")) throw usage("--prompts-from-file: there is a prompt already");
       out_.prompts = path;

@@ -15,6 +15,8 @@ struct GenerateArguments {
   std::optional<std::string> from_image;
   int quality = 0;
   std::optional<std::string> profile;
+  std::optional<std::string> imatrix_out;
+  std::vector<std::string> imatrix_in;
   std::optional<std::string> prompts;  ///< file of prompts, one a line
   bool dry_run = false;
   bool explain_prompt = false;

@@ -126,8 +126,6 @@ constexpr CompatibleOption kOptions[] = {
     {kMissing, "--cache-mode", "NAME", "step caches", "none disabled"},
     {kMissing, "--preview", "NAME", "previews", "none"},
     {kMissing, "--image", "FILE", "metadata mode; see gesso metadata"},
-    {kMissing, "--imat-out", "FILE", "importance matrices"},
-    {kMissing, "--imat-in", "FILE", "importance matrices"},
     {kMissing, "--convert-name", "", "converting models"},
 };
 // clang-format on

@@ -13,11 +13,13 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: gesso convert IN... -o OUT.gguf|OUT.safetensors [--type TYPE] [--tensor-type-rules REGEX=TYPE,...] "
-    "[--no-verify] [--json]";
+    "[--names ldm|diffusers] [--imatrix FILE] [--no-verify] [--json]";
 constexpr const char* kHelp = R"(
   -o, --output FILE          what to write; its ending is the format
   --type TYPE                f32, f16, bf16, q8_0, q6_K, q5_K, q4_K, q3_K, q2_K, iq4_xs ...; without it as stored
   --tensor-type-rules RULES  types by name, later rules before earlier ones: "^vae\.=f16,attn=q8_0"
+  --names LAYOUT             ldm or diffusers: name (fuse, cut) the tensors as those checkpoints do; without it as they are
+  --imatrix FILE             what to weigh the columns of matrices by, from gesso generate --imatrix-out; may be repeated
   --no-verify                do not read the file back and measure it
   --json                     tell what was written as JSON
 
@@ -43,8 +45,13 @@ Arguments parse(const std::vector<std::string>& words) {
       return true;
     };
     if (value("-o", "output") || value("--output", "output") || value("--type", "type") ||
-        value("--tensor-type-rules", "tensor_type_rules"))
+        value("--tensor-type-rules", "tensor_type_rules") || value("--names", "names"))
       continue;
+    if (options && word == "--imatrix") {
+      if (++i == words.size()) throw usage(word + " needs a value; " + kUsage);
+      arguments.request["imatrix"].push_back(words[i]);
+      continue;
+    }
     if (options && word == "--")
       options = false;
     else if (options && (word == "-h" || word == "--help"))

@@ -129,7 +129,9 @@ int generate(const std::vector<std::string>& command_line) {
   if (paints) check_output(name);
 
   Interrupt interrupt;
-  const std::string config = to_text({{"profile", arguments.profile.value_or("")}});
+  const std::string config = to_text({{"profile", arguments.profile.value_or("")},
+                                      {"imatrix_out", arguments.imatrix_out.value_or("")},
+                                      {"imatrix_in", arguments.imatrix_in}});
   const EnginePointer engine = open_engine(config.c_str());
   if (arguments.explain_prompt) return explain_prompt(engine.get(), requests[0]);
   if (arguments.dry_run) return dry_run(engine.get(), requests[0]);

@@ -131,6 +131,11 @@ std::string full_help(const Json& schema) {
   out += row("    --dry-run", "show the plan, time and memory, and paint nothing");
   out += row("    --profile FILE",
              "write the time of every operation as a trace for ui.perfetto.dev, and show where it went");
+  out +=
+      row("    --imatrix-out FILE",
+          "write what the model's matrices are multiplied by, as sums of squares, for gesso convert --imatrix; .gguf "
+          "or llama.cpp's older layout");
+  out += row("    --imatrix-in FILE", "add to what such a file has; may be repeated");
   out += row("    --explain-prompt",
              "show how the prompts are read (chunks, ids, weights, and what holds in which steps), and paint nothing");
   out += row("-v, --verbose", "show messages");

@@ -8,13 +8,15 @@
 namespace cli {
 
 int inspect(const std::vector<std::string>& arguments) {
-  constexpr const char* kUsage = "usage: gesso inspect [--json] FILE...";
-  bool json = false, options = true;
+  constexpr const char* kUsage = "usage: gesso inspect [--json] [--tensors] FILE...";
+  bool json = false, tensors = false, options = true;
   std::vector<const char*> paths;
   for (const std::string& argument : arguments) {
     if (options && (argument == "-h" || argument == "--help")) return std::puts(kUsage) < 0;
     if (options && argument == "--json")
       json = true;
+    else if (options && argument == "--tensors")
+      tensors = true;
     else if (options && argument == "--")
       options = false;
     else if (options && argument.starts_with('-'))
@@ -26,7 +28,9 @@ int inspect(const std::vector<std::string>& arguments) {
 
   const EnginePointer engine = open_engine();
   gesso_error error = {};
-  auto found = parse_json(take(gesso_inspect(engine.get(), paths.data(), paths.size(), &error), error));
+  auto found = parse_json(take(tensors ? gesso_list_tensors(paths.data(), paths.size(), &error)
+                                       : gesso_inspect(engine.get(), paths.data(), paths.size(), &error),
+                               error));
   std::string text = found["text"];
   found.erase("text");
   if (json) text = to_text(found, 2);

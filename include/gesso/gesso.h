@@ -56,7 +56,9 @@ typedef struct gesso_engine gesso_engine;
 
 /* Opens an engine. `config_json` is NULL or an object with any of: "threads" (0: every physical core), "memory" ("8GiB"
  * or bytes; 0: what is free), "profile" (a file that gets, after each request, the time of every operation in Chrome's
- * trace format). The first two serve requests that do not say. Returns NULL on failure. */
+ * trace format), "imatrix_out" (a file that gets, after each request, what quantising the model is weighed by, summed
+ * over all requests; GGUF when its name ends so, else llama.cpp's older layout), "imatrix_in" (a list of such files to
+ * begin with). The first two serve requests that do not say. Returns NULL on failure. */
 gesso_engine* gesso_open(const char* config_json, gesso_error* error);
 
 /* Cancels what runs, waits for it, and frees the engine; NULL is allowed. */
@@ -113,6 +115,11 @@ gesso_status gesso_check_request(const char* request_json, gesso_error* error);
  * "text" says the same for a person. Freed with gesso_free(); NULL on failure. */
 char* gesso_inspect(gesso_engine* engine, const char* const* paths, size_t count, gesso_error* error);
 
+/* Every tensor in `count` files or folders: a JSON object whose "files" have "path" and "tensors", each with "name",
+ * "dtype", "shape", "bytes" and "use", what it is for; its "text" is a table of the same. Freed with gesso_free(); NULL
+ * on failure. */
+char* gesso_list_tensors(const char* const* paths, size_t count, gesso_error* error);
+
 /* Measures this machine and what the networks do on it. `options_json` is NULL or an object with any of: "names" (an
  * array; without it the usual benchmarks), "threads" (0: every physical core; at most all processors), "precision"
  * ("auto", "f32", "bf16"). `on_event` may be NULL; it gets each result as a message, a line for a person. Returns a
@@ -122,10 +129,12 @@ char* gesso_bench(const char* options_json, gesso_event_fn on_event, void* user,
 
 /* Writes models as one file, in other types. `request_json` is an object: "inputs" (files or folders), "output"
  * (*.gguf or *.safetensors), and any of "type" ("f16", "q8_0", "q4_K" ...; without it as stored), "tensor_type_rules"
- * ("REGEX=TYPE,REGEX=TYPE", later rules before earlier ones), "verify" (true: read the file back and measure it).
- * Events are those of painting: stages "convert" and "verify", a step a tensor; gesso_cancel() stops it, and no part of
- * the file remains. Returns a JSON object with the types written, their errors, and tensors that became something else
- * than was asked for, and why; its "text" says the same for a person. Freed with gesso_free(); NULL on failure. */
+ * ("REGEX=TYPE,REGEX=TYPE", later rules before earlier ones), "verify" (true: read the file back and measure it),
+ * "names" ("ldm" or "diffusers": the names that those checkpoints have), "imatrix" (a file or a list of files that
+ * weigh the columns of what is quantised). Events are those of painting: stages "convert" and "verify", a step a
+ * tensor; gesso_cancel() stops it, and no part of the file remains. Returns a JSON object with the types written, their
+ * errors, and tensors that became something else than was asked for, and why; its "text" says the same for a person.
+ * Freed with gesso_free(); NULL on failure. */
 char* gesso_convert(gesso_engine* engine, const char* request_json, gesso_event_fn on_event, void* user,
                     gesso_error* error);
 

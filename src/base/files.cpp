@@ -80,6 +80,13 @@ void MappedFile::forget(std::span<const std::byte> part) const {
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
+void MappedFile::will_need(std::span<const std::byte> part) const {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(part.data()) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(part.data()) + part.size();
+  if (!part.empty()) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_WILLNEED);
+}
+
 MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }

@@ -24,6 +24,8 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   /// Takes a part that was read out of this process's memory; it is read from the file again when it is needed.
   void forget(std::span<const std::byte> part) const;
+  /// Asks the system to read a part ahead of its use. Returns at once or when the reads are under way.
+  void will_need(std::span<const std::byte> part) const;
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -6,6 +6,7 @@
 #include "capi/guard.h"
 #include "capi/handles.h"
 #include "pipeline/convert.h"
+#include "pipeline/inspection.h"
 #include "pipeline/request.h"
 #include "pipeline/series.h"
 
@@ -20,17 +21,30 @@ EngineOptions read_options(const char* config_json) {
   if (!parsed || !parsed->is_object()) fail(ErrorCode::kUsage, "the configuration is not a JSON object");
   Json& config = *parsed;
   for (const auto& item : config.items())
-    if (item.key() != "threads" && item.key() != "memory" && item.key() != "profile")
-      fail(ErrorCode::kUsage, "unknown key \"{}\" in the configuration; known: threads, memory, profile", item.key());
-  std::string profile;
-  if (const auto found = config.find("profile"); found != config.end()) {
-    if (!found->is_string()) fail(ErrorCode::kUsage, "profile: wanted the name of a file, found {}", shown(*found));
-    profile = found->get<std::string>();
+    if (item.key() != "threads" && item.key() != "memory" && item.key() != "profile" && item.key() != "imatrix_out" &&
+        item.key() != "imatrix_in")
+      fail(ErrorCode::kUsage,
+           "unknown key \"{}\" in the configuration; known: threads, memory, profile, imatrix_out, imatrix_in",
+           item.key());
+  const auto file_name = [](const char* key, const Json& value) {
+    if (!value.is_string()) fail(ErrorCode::kUsage, "{}: wanted the name of a file, found {}", key, shown(value));
+    return value.get<std::string>();
+  };
+  for (const auto& [key, target] : {std::pair{"profile", &options.profile}, {"imatrix_out", &options.imatrix_out}})
+    if (const auto found = config.find(key); found != config.end()) {
+      *target = file_name(key, *found);
+      config.erase(found);
+    }
+  if (const auto found = config.find("imatrix_in"); found != config.end()) {
+    if (!found->is_array()) fail(ErrorCode::kUsage, "imatrix_in: wanted a list of files, found {}", shown(*found));
+    for (const Json& name : *found) options.imatrix_in.push_back(file_name("imatrix_in", name));
     config.erase(found);
   }
   config["prompt"] = "-";  // checked by the rules of a request, which needs one
   const Request checked = request_from_json(config);
-  return {.threads = checked.threads, .memory = checked.memory, .profile = std::move(profile)};
+  options.threads = checked.threads;
+  options.memory = checked.memory;
+  return options;
 }
 
 constexpr int kMostThreads = 1000000;
@@ -184,20 +198,35 @@ char* gesso_explain_prompt(gesso_engine* engine, const char* request_json, gesso
   return text;
 }
 
+namespace {
+
+std::vector<std::filesystem::path> paths_of(const char* const* paths, size_t count) {
+  if (count == 0) fail(ErrorCode::kUsage, "no file to inspect");
+  required(paths, "paths");
+  std::vector<std::filesystem::path> files;
+  for (size_t i = 0; i < count; ++i) files.emplace_back(required(paths[i], "a path"));
+  return files;
+}
+
+}  // namespace
+
 char* gesso_inspect(gesso_engine* engine, const char* const* paths, size_t count, gesso_error* error) {
   char* text = nullptr;
   guarded(error, [&] {
     required(engine, "engine");
-    if (count == 0) fail(ErrorCode::kUsage, "no file to inspect");
-    required(paths, "paths");
-    std::vector<std::filesystem::path> files;
-    for (size_t i = 0; i < count; ++i) {
-      required(paths[i], "a path");
-      files.emplace_back(paths[i]);
-    }
-    Inspection inspection = engine->engine->inspect(files);
+    Inspection inspection = engine->engine->inspect(paths_of(paths, count));
     inspection.json["text"] = inspection.text;
     text = copy_out(to_text(inspection.json));
+  });
+  return text;
+}
+
+char* gesso_list_tensors(const char* const* paths, size_t count, gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    Inspection inspection = inspect_tensors(paths_of(paths, count));
+    const Json json{{"files", std::move(inspection.json)}, {"text", std::move(inspection.text)}};
+    text = copy_out(to_text(json));
   });
   return text;
 }

@@ -20,6 +20,13 @@ struct OpCost {
   const Tensor* x = nullptr;          ///< the first operand, for reports
 };
 
+/// Sees the operations of a device before they run, with their operands.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void observe(const OpCost& cost) = 0;
+};
+
 /// Which axes of pictures are rings: behind the last column (x) comes the first, below the last row (y) the first.
 struct Wrap {
   bool x = false, y = false;

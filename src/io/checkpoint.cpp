@@ -73,6 +73,10 @@ class CheckpointFile final : public TensorFile {
     const auto copy = copies_.find(i);
     if (copy != copies_.end() && --copy->second.readers == 0) copies_.erase(copy);
   }
+  void will_need(const TensorInfo& tensor) const override {
+    const CheckpointTensor& t = found_.tensors[find(tensor)];
+    file_->will_need(file_->bytes().subspan(t.info.offset, t.window_bytes));
+  }
 
  private:
   struct Copy {

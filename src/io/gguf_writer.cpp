@@ -27,7 +27,22 @@ void append_type(std::string& text, GgufType type) {
   append(text, static_cast<uint32_t>(type));
 }
 
-std::string gguf_header(const std::vector<TensorInfo>& tensors, std::map<std::string, std::string> metadata) {
+void append_value(std::string& text, const GgufMetadata::mapped_type& value) {
+  if (const auto* number = std::get_if<uint32_t>(&value)) {
+    append_type(text, GgufType::kU32);
+    append(text, *number);
+  } else if (const auto* list = std::get_if<std::vector<std::string>>(&value)) {
+    append_type(text, GgufType::kArray);
+    append_type(text, GgufType::kString);
+    append<uint64_t>(text, list->size());
+    for (const std::string& element : *list) append_text(text, element);
+  } else {
+    append_type(text, GgufType::kString);
+    append_text(text, std::get<std::string>(value));
+  }
+}
+
+std::string gguf_header(const std::vector<TensorInfo>& tensors, GgufMetadata metadata) {
   metadata.erase("general.alignment");
   metadata.erase("general.quantization_version");
   const bool quantised = std::ranges::any_of(tensors, [](const TensorInfo& t) { return is_block(t.dtype); });
@@ -42,8 +57,7 @@ std::string gguf_header(const std::vector<TensorInfo>& tensors, std::map<std::st
   }
   for (const auto& [key, value] : metadata) {
     append_text(text, key);
-    append_type(text, GgufType::kString);
-    append_text(text, value);
+    append_value(text, value);
   }
   for (const TensorInfo& t : tensors) {
     const auto type = ggml_type_of(t.dtype);
@@ -65,7 +79,7 @@ std::string gguf_header(const std::vector<TensorInfo>& tensors, std::map<std::st
 }  // namespace
 
 GgufWriter::GgufWriter(const std::filesystem::path& target, std::vector<TensorInfo> tensors,
-                       const std::map<std::string, std::string>& metadata)
+                       const GgufMetadata& metadata)
     : TensorWriter(target, std::move(tensors), kGgufAlignment) {
   begin(gguf_header(this->tensors(), metadata));
 }

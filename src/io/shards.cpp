@@ -51,6 +51,11 @@ class MergedFile final : public TensorFile {
     const auto [file, own] = in_shard(tensor);
     file->done(own);
   }
+  void will_need(const TensorInfo& tensor) const override {
+    if (tensor.bytes == 0) return;
+    const auto [file, own] = in_shard(tensor);
+    file->will_need(own);
+  }
 
  private:
   /// The shard that holds a tensor, and the tensor as that shard knows it.

@@ -41,6 +41,8 @@ class TensorFile {
   }
   /// Lets go of memory that read() of this tensor took, where there is any; it can be read again.
   virtual void done(const TensorInfo& tensor) const {}
+  /// Lets the system read the tensor's bytes ahead, where they come from a disk. From any thread.
+  virtual void will_need(const TensorInfo& tensor) const {}
 };
 
 /// Opens a file by its content (never by its name). Throws Error naming the file, what was expected and what was

@@ -70,6 +70,7 @@ class MappedTensorFile final : public TensorFile {
   const std::vector<TensorInfo>& tensors() const override { return header_.tensors; }
   const std::map<std::string, std::string>& metadata() const override { return header_.metadata; }
   void done(const TensorInfo& tensor) const override { file_->forget(read(tensor)); }
+  void will_need(const TensorInfo& tensor) const override { file_->will_need(read(tensor)); }
   std::span<const std::byte> read(const TensorInfo& tensor) const override {
     if (tensor.bytes == 0) return {};
     const auto data = file_->bytes().subspan(header_.data_begin);

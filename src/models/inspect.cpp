@@ -2,32 +2,18 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <map>
 
+#include "models/inspect_details.h"
+
 namespace gesso {
 namespace {
 
-/// The text with control characters and broken UTF-8 replaced: names come from files that may be anything, and go to a
-/// terminal and into JSON.
-std::string printable(std::string_view text) {
-  std::string result;
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-  for (size_t at = 0; at < text.size();) {
-    utf8proc_int32_t code = 0;
-    const auto length = utf8proc_iterate(bytes + at, static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-    const bool good = length > 0 && utf8proc_category(code) != UTF8PROC_CATEGORY_CC;
-    result += good ? text.substr(at, static_cast<size_t>(length)) : std::string_view("?");
-    at += length > 0 ? static_cast<size_t>(length) : 1;
-  }
-  return result;
-}
-
-std::vector<std::string> printable(const std::vector<std::string>& texts) {
+std::vector<std::string> printable_all(const std::vector<std::string>& texts) {
   std::vector<std::string> result;
-  for (const std::string& text : texts) result.push_back(printable(text));
+  for (const std::string& text : texts) result.push_back(shown_text(text));
   return result;
 }
 
@@ -49,6 +35,17 @@ std::string dtypes_text(const Component& component) {
   return text;
 }
 
+/// Bytes by type, and all together.
+std::map<DType, uint64_t> bytes_by_type(const RecognisedFile& file, const Component& component) {
+  std::map<DType, uint64_t> bytes;
+  for (size_t i = 0; i < component.tensors.size(); ++i) {
+    const size_t index = component.tensors[i].tensor_index;
+    if (i == 0 || index != component.tensors[i - 1].tensor_index)
+      bytes[file.tensors[index].dtype] += file.tensors[index].bytes;
+  }
+  return bytes;
+}
+
 std::string family_text(const Component& component) {
   std::string text(component.family->title);
   if (!component.variant.empty()) text += ", " + component.variant;
@@ -60,43 +57,71 @@ std::string support_text(const Component& component) {
   return component.complete.value_or(true) ? "" : "incomplete";
 }
 
-Json component_json(const Component& component) {
+Json component_json(const RecognisedFile& file, const Component& component) {
   Json json{{"role", to_string(component.role)}, {"family", component.family->id},
             {"title", component.family->title},  {"variant", component.variant},
-            {"scheme", component.scheme},        {"prefix", printable(component.prefix)},
+            {"scheme", component.scheme},        {"prefix", shown_text(component.prefix)},
             {"tensors", component.tensor_count}, {"parameters", component.parameters}};
   auto& dtypes = json["dtypes"] = Json::object();
   for (const auto& [dtype, count] : component.dtypes) dtypes[std::string(to_string(dtype))] = count;
+  uint64_t sum = 0;
+  auto& by_type = json["dtype_bytes"] = Json::object();
+  for (const auto& [dtype, bytes] : bytes_by_type(file, component)) {
+    by_type[std::string(to_string(dtype))] = bytes;
+    sum += bytes;
+  }
+  json["bytes"] = sum;
+  if (component.scaled_count > 0) json["scaled"] = component.scaled_count;
   json["complete"] = component.complete ? Json(*component.complete) : Json();
-  if (!component.missing.empty()) json["missing"] = printable(component.missing);
+  if (!component.missing.empty()) json["missing"] = printable_all(component.missing);
   json["supported"] = component.supported;
   return json;
 }
 
-void add_component(const Component& component, ModelReport& report) {
+void add_component(const RecognisedFile& file, const Component& component, ModelReport& report) {
   std::string line = fmt::format("  {}: {} ({} parameters in {} tensors, {}; {} names", title_of(component.role),
                                  family_text(component), count_text(component.parameters), component.tensor_count,
                                  dtypes_text(component), component.scheme);
-  if (!component.prefix.empty()) line += fmt::format(" under {}", printable(component.prefix));
+  if (!component.prefix.empty()) line += fmt::format(" under {}", shown_text(component.prefix));
+  if (component.scaled_count > 0) line += fmt::format("; {} with scales of their own", component.scaled_count);
   line += ")";
+  uint64_t bytes = 0;
+  for (const auto& [dtype, part] : bytes_by_type(file, component)) bytes += part;
+  if (bytes > 0 && component.parameters > 0)
+    line += fmt::format(", {}, {:.2f} bits each", size_text(bytes),
+                        8 * static_cast<double>(bytes) / static_cast<double>(component.parameters));
   if (const std::string support = support_text(component); !support.empty()) line += ": " + support;
   report.lines.push_back(std::move(line));
   if (!component.missing.empty())
-    report.lines.push_back(fmt::format("    missing: {}", fmt::join(printable(component.missing), ", ")));
+    report.lines.push_back(fmt::format("    missing: {}", fmt::join(printable_all(component.missing), ", ")));
 }
 
 void add_ignored(const RecognisedFile& file, ModelReport& report, Json& json) {
   std::map<std::string, std::vector<size_t>> by_reason;
   for (const IgnoredTensor& tensor : file.recognition.ignored)
-    by_reason[printable(tensor.reason)].push_back(tensor.tensor_index);
+    by_reason[shown_text(tensor.reason)].push_back(tensor.tensor_index);
   auto& list = json["ignored"] = Json::array();
   for (const auto& [reason, tensors] : by_reason) {
-    const std::string first = printable(file.tensors[tensors.front()].name);
+    const std::string first = shown_text(file.tensors[tensors.front()].name);
     report.lines.push_back(fmt::format("  ignored: {}{}: {}", first,
                                        tensors.size() > 1 ? fmt::format(" and {} more", tensors.size() - 1) : "",
                                        reason));
     list.push_back({{"tensor", first}, {"count", tensors.size()}, {"reason", reason}});
   }
+}
+
+/// Scales of weights are part of what the component says; scales of inputs are left.
+void add_companions(const RecognisedFile& file, ModelReport& report, Json& json) {
+  size_t used = 0, inputs = 0;
+  for (const Companion& companion : file.recognition.companions)
+    (companion.kind == CompanionKind::kInputScale ? inputs : used) += 1;
+  json["scale_tensors"] = used;
+  json["input_scale_tensors"] = inputs;
+  if (used > 0)
+    report.lines.push_back(fmt::format("  scales: {} tensor{} beside the weights", used, used == 1 ? "" : "s"));
+  if (inputs > 0)
+    report.lines.push_back(fmt::format("  not used: {} scale{} of inputs, for products in 8 bits; ours are finer",
+                                       inputs, inputs == 1 ? "" : "s"));
 }
 
 void add_unknown(const RecognisedFile& file, ModelReport& report, Json& json) {
@@ -107,7 +132,7 @@ void add_unknown(const RecognisedFile& file, ModelReport& report, Json& json) {
   std::vector<std::string> names;
   for (const size_t tensor : unknown) {
     if (names.size() == kShown) break;
-    names.push_back(printable(file.tensors[tensor].name));
+    names.push_back(shown_text(file.tensors[tensor].name));
     list.push_back(names.back());
   }
   if (!names.empty())
@@ -123,7 +148,7 @@ void add_nearest(const RecognisedFile& file, ModelReport& report, Json& json) {
                                        title_of(nearest.role), fmt::join(nearest.missing, ", ")));
     list.push_back({{"family", nearest.family->id},
                     {"role", to_string(nearest.role)},
-                    {"prefix", printable(nearest.prefix)},
+                    {"prefix", shown_text(nearest.prefix)},
                     {"missing", nearest.missing}});
   }
 }
@@ -133,15 +158,19 @@ Json add_file(const RecognisedFile& file, ModelReport& report) {
   const Component* main = file.recognition.main();
   const std::string what = main ? fmt::format("{} ({})", family_text(*main), title_of(main->role))
                                 : std::string("no model that this version knows");
-  report.lines.push_back(fmt::format("{}: {}", printable(file.path.string()), what));
-  Json json{{"path", printable(file.path.string())},
+  report.lines.push_back(fmt::format("{}: {}", shown_text(file.path.string()), what));
+  Json json{{"path", shown_text(file.path.string())},
             {"format", file.format},
             {"tensors", file.tensors.size()},
             {"components", Json::array()}};
   for (const Component& component : file.recognition.components) {
-    add_component(component, report);
-    json["components"].push_back(component_json(component));
+    add_component(file, component, report);
+    if (component.role == Role::kLora) add_adapter(file, component, report);
+    json["components"].push_back(component_json(file, component));
   }
+  add_tokenizer(file, report, json);
+  add_metadata(file, report, json);
+  add_companions(file, report, json);
   add_ignored(file, report, json);
   add_unknown(file, report, json);
   add_nearest(file, report, json);
@@ -200,7 +229,50 @@ void add_model(std::span<const RecognisedFile> files, ModelReport& report) {
   report.json["command"] = text;
 }
 
+/// What each tensor of a file is for, by its index.
+std::vector<std::string> uses_of(const RecognisedFile& file) {
+  std::vector<std::string> uses(file.tensors.size());
+  for (const Component& component : file.recognition.components)
+    for (const PlacedTensor& placed : component.tensors) {
+      std::string& use = uses[placed.tensor_index];
+      const bool named = component.kind->network != nullptr;
+      use += fmt::format("{}{}{}", use.empty() ? to_string(component.role) : ",", use.empty() && named ? " " : "",
+                         named ? placed.placement.name : "");
+    }
+  for (const Companion& companion : file.recognition.companions)
+    uses[companion.tensor_index] = fmt::format(
+        "{}{}", companion.kind == CompanionKind::kInputScale ? "not used: scale of the inputs of " : "scale of ",
+        file.tensors[companion.weight_index].name);
+  for (const IgnoredTensor& ignored : file.recognition.ignored)
+    uses[ignored.tensor_index] = "not used: " + ignored.reason;
+  for (const size_t tensor : file.recognition.unknown) uses[tensor] = "unknown";
+  for (std::string& use : uses) use = shown_text(use);
+  return uses;
+}
+
 }  // namespace
+
+ModelReport list_tensors(std::span<const RecognisedFile> files) {
+  ModelReport report;
+  report.json = Json::array();
+  for (const RecognisedFile& file : files) {
+    const std::vector<std::string> uses = uses_of(file);
+    report.lines.push_back(fmt::format("{}: {} tensors", shown_text(file.path.string()), file.tensors.size()));
+    Json list = Json::array();
+    for (size_t i = 0; i < file.tensors.size(); ++i) {
+      const TensorInfo& t = file.tensors[i];
+      report.lines.push_back(fmt::format("  {}  {} {}, {}  ({})", shown_text(t.name), to_string(t.dtype),
+                                         to_string(t.shape), size_text(t.bytes), uses[i]));
+      list.push_back({{"name", shown_text(t.name)},
+                      {"dtype", to_string(t.dtype)},
+                      {"shape", std::vector<int64_t>(t.shape.begin(), t.shape.end())},
+                      {"bytes", t.bytes},
+                      {"use", uses[i]}});
+    }
+    report.json.push_back({{"path", shown_text(file.path.string())}, {"tensors", std::move(list)}});
+  }
+  return report;
+}
 
 std::string shell_word(const std::filesystem::path& path) {
   std::string text = path.string();

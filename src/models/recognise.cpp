@@ -43,6 +43,7 @@ class Recogniser {
   Recognition run() {
     ignore([](std::string_view name) { return find_copy(name); });
     ignore_unaveraged();
+    find_companions();
     find_prefixes();
     for (const Family* family : families())
       for (const Kind& kind : family->kinds)
@@ -50,6 +51,7 @@ class Recogniser {
           for (const std::string& prefix : prefixes_) try_kind(*family, kind, prefix);
     find_adapter();
     ignore([](std::string_view name) { return find_ignorable(name); });
+    count_scaled();
     for (size_t i = 0; i < tensors_.size(); ++i)
       if (!taken_[i]) result_.unknown.push_back(i);
     if (result_.components.empty()) find_nearest();
@@ -83,6 +85,31 @@ class Recogniser {
       result_.ignored.push_back(
           {i, "the last weights of a training run; the averaged ones under params_ema. are used"});
     }
+  }
+
+  /// Scales and the like go where their weight goes: no kind of component is told by them.
+  void find_companions() {
+    std::map<std::string_view, size_t> by_name;
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      if (!taken_[i]) by_name.emplace(tensors_[i].name, i);
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (taken_[i]) continue;
+      const auto name = parse_companion_name(tensors_[i].name);
+      if (!name) continue;
+      const auto weight = by_name.find(name->weight);
+      if (weight == by_name.end()) continue;
+      take(i);
+      result_.companions.push_back({i, weight->second, name->kind});
+    }
+  }
+
+  void count_scaled() {
+    std::map<size_t, Component*> owners;
+    for (Component& component : result_.components)
+      for (const PlacedTensor& placed : component.tensors) owners.emplace(placed.tensor_index, &component);
+    for (const Companion& companion : result_.companions)
+      if (const auto owner = owners.find(companion.weight_index); owner != owners.end())
+        owner->second->scaled_count += companion.kind == CompanionKind::kScale;
   }
 
   void find_prefixes() {

@@ -8,6 +8,7 @@
 
 #include "io/tensor_file.h"
 #include "models/family.h"
+#include "models/names/companions.h"
 #include "models/names/network.h"
 
 namespace gesso {
@@ -28,6 +29,7 @@ struct Component {
   std::string prefix;                 ///< before its names in the file
   std::vector<PlacedTensor> tensors;  ///< in the order of the file
   size_t tensor_count = 0;
+  size_t scaled_count = 0;  ///< tensors that have scales in tensors beside them
   int64_t parameters = 0;
   std::vector<std::pair<DType, size_t>> dtypes;  ///< how many tensors of each, in the order of DType
   /// Whether everything is there; nothing when this version does not know what belongs to it.
@@ -44,6 +46,13 @@ struct IgnoredTensor {
   std::string reason;
 };
 
+/// A tensor that says how the numbers of another one become its values.
+struct Companion {
+  size_t tensor_index = 0;
+  size_t weight_index = 0;
+  CompanionKind kind = CompanionKind::kScale;
+};
+
 /// A kind of component that the file resembles.
 struct Nearest {
   const Family* family = nullptr;
@@ -53,9 +62,11 @@ struct Nearest {
   std::vector<std::string> missing;
 };
 
-/// What a file holds. Every tensor is placed in one component, ignored with a reason, or unknown.
+/// What a file holds. Every tensor is placed in one component, the companion of another one, ignored with a reason, or
+/// unknown.
 struct Recognition {
   std::vector<Component> components;
+  std::vector<Companion> companions;
   std::vector<IgnoredTensor> ignored;
   std::vector<size_t> unknown;       ///< indices of tensors that nothing explains
   std::vector<std::string> markers;  ///< what marker tensors say: "v_pred", "ztsnr", "alphas_cumprod" ...

@@ -20,13 +20,13 @@ class Progress {
  public:
   Progress(const EventSink& sink, std::string stage, const std::vector<ConvertItem>& items)
       : sink_(sink), stage_(std::move(stage)), steps_(static_cast<int>(items.size())) {
-    for (const ConvertItem& item : items) total_ += item.from->bytes;
+    for (const ConvertItem& item : items) total_ += item.bytes();
     sink_({.kind = Event::Kind::kStage, .stage = stage_, .steps = steps_});
   }
   void done(const ConvertItem& item) {
     using Seconds = std::chrono::duration<double>;
     const auto now = std::chrono::steady_clock::now();
-    bytes_ += item.from->bytes;
+    bytes_ += item.bytes();
     const double elapsed = Seconds(now - start_).count();
     const double rate = elapsed > 0 ? static_cast<double>(bytes_) / elapsed : 0;
     sink_({.kind = Event::Kind::kStep,
@@ -60,7 +60,7 @@ std::map<TypePair, Deviation> verify(const std::filesystem::path& path, const Co
     const auto found = by_name.find(item.to.name);
     if (found == by_name.end() || !(found->second->shape == item.to.shape) || found->second->dtype != item.to.dtype)
       fail(ErrorCode::kInternal, "tensor {} is not there as it was written", printable(item.to.name));
-    measure_converted(item, *written, *found->second, deviations[{item.from->dtype, item.to.dtype}]);
+    measure_converted(item, *written, *found->second, deviations[{item.from(), item.to.dtype}]);
     progress.done(item);
   }
   return deviations;
@@ -69,7 +69,9 @@ std::map<TypePair, Deviation> verify(const std::filesystem::path& path, const Co
 std::unique_ptr<TensorWriter> make_writer(const std::filesystem::path& path, const ConvertWork& work, bool gguf) {
   std::vector<TensorInfo> tensors;
   for (const ConvertItem& item : work.items) tensors.push_back(item.to);
-  if (gguf) return std::make_unique<GgufWriter>(path, std::move(tensors), work.metadata);
+  if (gguf)
+    return std::make_unique<GgufWriter>(path, std::move(tensors),
+                                        GgufMetadata(work.metadata.begin(), work.metadata.end()));
   return std::make_unique<SafetensorsWriter>(path, std::move(tensors), work.metadata);
 }
 
@@ -79,7 +81,7 @@ Json report(const ConvertRequest& request, const ConvertWork& work, uint64_t byt
   std::map<std::pair<std::string, DType>, std::vector<std::string>> reasons;
   Json changed = Json::array(), types = Json::array();
   for (const ConvertItem& item : work.items) {
-    ++counts[{item.from->dtype, item.to.dtype}];
+    ++counts[{item.from(), item.to.dtype}];
     if (item.reason.empty()) continue;
     reasons[{item.reason, item.to.dtype}].push_back(item.to.name);
     changed.push_back({{"tensor", item.to.name}, {"to", to_string(item.to.dtype)}, {"reason", item.reason}});

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "io/tensor_file.h"
+#include "models/output_names.h"
 #include "pipeline/engine.h"
 
 namespace gesso {
@@ -24,11 +25,13 @@ struct ConvertRequest {
   std::optional<DType> type;                  ///< of what no rule names; nothing: as it is stored
   std::vector<TypeRule> rules;                ///< later ones go before earlier ones
   bool verify = true;
+  std::optional<Layout> names = {};                 ///< nothing: as they are
+  std::vector<std::filesystem::path> imatrix = {};  ///< importance matrices, merged; none: all columns are alike
 };
 
 /// Reads {"inputs": [...], "output": "...", "type": "q4_K", "tensor_type_rules": "REGEX=TYPE,REGEX=TYPE", "verify":
-/// true}. Names of types are those of dtype.h, in any case; expressions are those of ECMAScript, at most 256 characters
-/// long. Throws kUsage naming the field.
+/// true, "names": "ldm" or "diffusers", "imatrix": FILE or [FILE, ...]}. Names of types are those of dtype.h, in any
+/// case; expressions are those of ECMAScript, at most 256 characters long. Throws kUsage naming the field.
 ConvertRequest parse_convert_request(std::string_view json);
 
 /// The type that a tensor is written as, and why it is not the one that was asked for (empty: it is).
@@ -51,14 +54,15 @@ struct ChosenType {
 /// searched.
 ChosenType choose_type(const ConvertRequest& request, const TensorInfo& tensor, bool sensitive);
 
-/// Copies tensors from files into one, each turned into its chosen type; one tensor is in memory at a time. Several
-/// files' tensors get the prefix of their component where they have none. The output appears when it is whole, and with
-/// `verify` it is read back and measured; it is the same bytes for the same inputs, whatever the number of threads.
+/// Copies tensors from files into one, each turned into its chosen type (weights with scales in tensors beside them
+/// with these applied, unless all of them are copied); one tensor is in memory at a time. Several files' tensors get
+/// the prefix of their component where they have none. The output appears when it is whole, and with `verify` it is
+/// read back and measured; it is the same bytes for the same inputs, whatever the number of threads.
 ///
 /// Events: stages "convert" and "verify", a step a tensor. Returns {"output", "bytes", "tensors", "types": [{"from",
 /// "to", "tensors", "rmse", "max", "cosine"}], "changed": [{"tensor", "to", "reason"}], "text"}. Throws kUsage, kIo
-/// (with the bytes needed when the disk is full), kNumeric for values that the type cannot hold, kUnsupported for
-/// weights with scales of their own, and what opening files throws.
+/// (with the bytes needed when the disk is full), kNumeric for values that the type cannot hold, and
+/// what opening files throws.
 Json convert_files(const ConvertRequest& request, const EventSink& sink, const CancelToken& cancel);
 
 }  // namespace gesso

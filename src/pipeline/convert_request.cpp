@@ -95,8 +95,19 @@ ConvertRequest parse_convert_request(std::string_view text) {
     } else if (key == "verify") {
       if (!value.is_boolean()) fail(ErrorCode::kUsage, "verify: expected true or false");
       request.verify = value.get<bool>();
+    } else if (key == "imatrix") {
+      for (const Json& path : value.is_array() ? value : Json::array({value})) {
+        if (!path.is_string()) fail(ErrorCode::kUsage, "imatrix: expected a path or a list of paths");
+        request.imatrix.emplace_back(path.get<std::string>());
+      }
+    } else if (key == "names") {
+      const std::string layout = lower(string());
+      if (layout != "ldm" && layout != "diffusers")
+        fail(ErrorCode::kUsage, "names: expected ldm or diffusers, found '{}'", layout);
+      request.names = layout == "ldm" ? Layout::kLdm : Layout::kDiffusers;
     } else {
-      fail(ErrorCode::kUsage, "unknown field \"{}\"; known: inputs, output, type, tensor_type_rules, verify", key);
+      fail(ErrorCode::kUsage,
+           "unknown field \"{}\"; known: inputs, output, type, tensor_type_rules, verify, names, imatrix", key);
     }
   }
   if (request.inputs.empty()) fail(ErrorCode::kUsage, "inputs: no file to convert");

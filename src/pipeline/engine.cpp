@@ -10,6 +10,7 @@
 #include "base/threads.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/measure.h"
+#include "io/imatrix.h"
 #include "ops/ops.h"
 #include "pipeline/canvas.h"
 #include "pipeline/inspection.h"
@@ -20,7 +21,9 @@
 #include "sampling/prediction.h"
 #include "sampling/samplers.h"
 #include "sampling/schedule.h"
+#include "weights/importance_observer.h"
 #include "weights/pattern_weight.h"
+#include "weights/prefetcher.h"
 
 namespace gesso {
 namespace {
@@ -126,7 +129,9 @@ double measured_speed(CpuDevice& device, DType compute) {
 
 class CpuEngine final : public Engine {
  public:
-  explicit CpuEngine(const EngineOptions& options) : options_(options) {}
+  explicit CpuEngine(const EngineOptions& options) : options_(options) {
+    for (const std::string& path : options.imatrix_in) imatrix_.merge(read_imatrix(path));
+  }
 
   GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) override;
   Plan plan(const Request& request) override;
@@ -157,6 +162,9 @@ class CpuEngine final : public Engine {
     return !options_.profile.empty() || (variable && *variable);
   }
   void report(const Profile& profile, const EventSink& sink) const;
+  /// Moves what was observed into the importance matrix, under names that outlive the model.
+  void collect_importance();
+  void write_importance(const EventSink& sink);
   LoadedModel& load(const Request& request, const EventSink& sink);
   void release(const std::vector<WeightStore*>& stores, Residency residency) {
     if (residency == Residency::kResident) return;
@@ -169,35 +177,50 @@ class CpuEngine final : public Engine {
   CpuDevice device_;
   std::string key_;
   LoadedModel loaded_;
+  ImportanceObserver observer_;
+  Imatrix imatrix_;
+  bool imatrix_written_ = false;
   int64_t held_ = 0;  // bytes of weights kept from the last request, which a new one may use
 };
 
 /// What a device is told for one request, taken back at its end however it ends.
 class DeviceSettings {
  public:
-  DeviceSettings(CpuDevice& device, const CancelToken& cancel, Residency residency, Profile* profile)
+  DeviceSettings(CpuDevice& device, const CancelToken& cancel, const WorkPlan& plan, Profile* profile,
+                 Observer* observer)
       : device_(device) {
+    std::vector<Observer*> observers;
+    if (observer) observers.push_back(observer);
+    if (plan.residency == Residency::kStreamed)
+      for (const StagePlan& stage : plan.stages)
+        observers.push_back(prefetchers_.emplace_back(new Prefetcher(plan.streamed(stage), kReadAhead)).get());
     device.set_profile(profile);
+    device.set_observers(std::move(observers));
     device.set_interrupt([cancel] { return cancel.cancelled(); });
-    device.set_streaming(residency == Residency::kStreamed);
+    device.set_streaming(plan.residency == Residency::kStreamed, plan.kept);
   }
   ~DeviceSettings() {
     device_.set_interrupt({});
     device_.set_streaming(false);
     device_.set_profile(nullptr);
+    device_.set_observers({});
     device_.trim();
   }
   DeviceSettings(const DeviceSettings&) = delete;
   DeviceSettings& operator=(const DeviceSettings&) = delete;
 
  private:
+  static constexpr int64_t kReadAhead = 256 << 20;  ///< bytes of the file that the system may hold for us
+
   CpuDevice& device_;
+  std::vector<std::unique_ptr<Prefetcher>> prefetchers_;
 };
 
 LoadedModel& CpuEngine::load(const Request& request, const EventSink& sink) {
   const std::string key = model_key(request);
   if (loaded_.model && key == key_) return loaded_;
   sink({.kind = Event::Kind::kStage, .stage = "load"});
+  collect_importance();
   loaded_ = {};
   held_ = 0;
   device_.trim();
@@ -216,6 +239,24 @@ void CpuEngine::report(const Profile& profile, const EventSink& sink) const {
   file.commit();
 }
 
+void CpuEngine::collect_importance() {
+  if (!loaded_.model) return;
+  for (const WeightStore* store : loaded_.model->text_weights()) observer_.collect(*store, imatrix_);
+  observer_.collect(loaded_.model->denoiser_weights(), imatrix_);
+  observer_.collect(loaded_.model->decoder_weights(), imatrix_);
+}
+
+void CpuEngine::write_importance(const EventSink& sink) {
+  collect_importance();
+  const std::filesystem::path out = options_.imatrix_out;
+  if (!imatrix_written_ && std::filesystem::exists(out) &&
+      std::ranges::count(options_.imatrix_in, options_.imatrix_out) == 0)
+    sink({.kind = Event::Kind::kMessage,
+          .text = fmt::format("{} is replaced; to add to it, name it with --imatrix-in too", quoted(out))});
+  write_imatrix(out, imatrix_);
+  imatrix_written_ = true;
+}
+
 GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink, const CancelToken& cancel) {
   const std::lock_guard lock(mutex_);
   cancel.check();
@@ -229,7 +270,7 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   const WorkPlan plan = make_plan(*loaded.model, resolved, compute, budget(resolved));
   if (plan.residency != Residency::kResident)
     sink({.kind = Event::Kind::kMessage,
-          .text = fmt::format("weights are {} to stay within {} of memory", to_string(plan.residency),
+          .text = fmt::format("weights are {}, to stay within {} of memory", plan.weights_text(),
                               bytes_text(plan.budget))});
 
   for (const std::string& text : without_effect(request, resolved, *loaded.model))
@@ -238,7 +279,8 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   if (inputs.init) canvas = make_canvas(inputs, resolved);
 
   const std::unique_ptr<Profile> profile = wants_profile() ? std::make_unique<Profile>() : nullptr;
-  const DeviceSettings settings(device_, cancel, plan.residency, profile.get());
+  const DeviceSettings settings(device_, cancel, plan, profile.get(),
+                                options_.imatrix_out.empty() ? nullptr : &observer_);
   const Work work{*loaded.model, device_, resolved, compute, sink};
   std::vector<Latent> latents;
   {
@@ -263,6 +305,7 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
     held_ = 0;
     for (const StagePlan& stage : plan.stages) held_ += stage.weights;
   }
+  if (!options_.imatrix_out.empty()) write_importance(sink);
   if (profile) report(*profile, sink);
   sink({.kind = Event::Kind::kDone});
   return result;
@@ -298,10 +341,11 @@ Plan CpuEngine::plan(const Request& request) {
   }
   const double seconds = static_cast<double>(work.flops()) / speed;
   plan.text += fmt::format("peak memory {} of {}, weights {}; about {:.1f} s\n", bytes_text(work.peak),
-                           bytes_text(work.budget), to_string(work.residency), seconds);
+                           bytes_text(work.budget), work.weights_text(), seconds);
   plan.json["peak_bytes"] = work.peak;
   plan.json["budget_bytes"] = work.budget;
   plan.json["residency"] = to_string(work.residency);
+  plan.json["kept_bytes"] = work.kept_bytes;
   plan.json["flops"] = work.flops();
   plan.json["seconds"] = seconds;
   plan.json["precision"] = compute == DType::kBF16 ? "bf16" : "f32";

@@ -76,8 +76,12 @@ struct Inspection {
 };
 
 struct EngineOptions {
-  int threads = 0;           ///< for requests that do not say; 0: every physical core
-  int64_t memory = 0;        ///< bytes, for requests that do not say; 0: what is free
+  int threads = 0;     ///< for requests that do not say; 0: every physical core
+  int64_t memory = 0;  ///< bytes, for requests that do not say; 0: what is free
+  /// File that gets, after each request, the sums of squares of what each matrix was multiplied by, over all requests
+  /// and the files of imatrix_in: see io/imatrix.h. Empty: none are made.
+  std::string imatrix_out = {};
+  std::vector<std::string> imatrix_in = {};
   std::string profile = {};  ///< file for the time of every operation, in Chrome's trace format; empty: none
 };
 

@@ -1,11 +1,14 @@
 #include "pipeline/model_files.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "io/shards.h"
+#include "models/output_names.h"
 #include "pipeline/diffusers_folder.h"
+#include "pipeline/scalings.h"
 
 namespace gesso {
 namespace {
@@ -37,11 +40,22 @@ std::string contents(const Recognition& recognition) {
   return items.empty() ? "nothing that this version knows" : join(items, ", ");
 }
 
+/// How the numbers of each tensor that is not plain become values, by its index.
+std::map<size_t, std::shared_ptr<const Scaling>> scalings(const Source& source) {
+  std::set<size_t> wanted;
+  for (const PlacedTensor& placed : source.component->tensors) wanted.insert(placed.tensor_index);
+  return read_scalings(*source.file, [&](size_t weight) { return wanted.contains(weight); });
+}
+
 std::unique_ptr<WeightStore> bind(const Source& source) {
+  const auto scaling = scalings(source);
   auto store = std::make_unique<WeightStore>(std::string(title_of(source.component->role)));
+  store->set_file_prefix(file_prefix(source.component->role));
   for (const PlacedTensor& placed : source.component->tensors) {
     const Placement& p = placed.placement;
-    store->bind(p.name, {source.file->file, placed.tensor_index, p.part, p.parts, p.transpose, p.span});
+    const auto scaled = scaling.find(placed.tensor_index);
+    store->bind(p.name, {source.file->file, placed.tensor_index, p.part, p.parts, p.transpose, p.span,
+                         scaled == scaling.end() ? nullptr : scaled->second});
   }
   for (const auto& [key, value] : source.file->metadata) store->set_metadata(key, value);
   for (const std::string& marker : source.file->recognition.markers) store->set_metadata("marker." + marker, "1");

@@ -11,15 +11,45 @@
 namespace gesso {
 namespace {
 
+int64_t prepared_bytes(const WeightData& weight, DType compute) {
+  return weight.shape().elements() * size_of(compute);
+}
+
 StagePlan measured(const char* name, const MetaDevice& meta, DType compute, int64_t repeats) {
   StagePlan stage{.name = name, .repeats = repeats, .flops = meta.flops() * repeats};
   for (const WeightData* weight : meta.weights()) {
-    const int64_t bytes = weight->shape().elements() * size_of(compute);
+    const int64_t bytes = prepared_bytes(*weight, compute);
+    stage.order.push_back(weight);
     stage.weights += bytes;
     stage.largest = std::max(stage.largest, bytes);
   }
   stage.activations = meta.peak_bytes();
   return stage;
+}
+
+/// What the operation that runs takes besides weights that stay: its activations, and the weight that it reads, plain
+/// and prepared.
+int64_t working_bytes(const StagePlan& stage) {
+  return 2 * stage.largest + stage.activations;
+}
+
+/// Keeps weights of each stage while there is room. Every one is used once an evaluation, so that the time saved goes
+/// by their bytes; the small ones go first, since each that is streamed costs a little besides.
+void keep_what_fits(WorkPlan& plan, DType compute) {
+  int64_t most = 0;
+  for (const StagePlan& stage : plan.stages) {
+    std::vector<const WeightData*> smallest_first = stage.order;
+    std::ranges::stable_sort(smallest_first, {}, [&](const WeightData* w) { return prepared_bytes(*w, compute); });
+    int64_t kept = 0;
+    for (const WeightData* weight : smallest_first) {
+      const int64_t bytes = prepared_bytes(*weight, compute);
+      if (working_bytes(stage) + kept + bytes > plan.budget) break;
+      kept += bytes;
+      plan.kept.insert(weight);
+    }
+    plan.peak = std::max(plan.peak, working_bytes(stage) + kept);
+    if (stage.weights > most) most = stage.weights, plan.kept_bytes = kept;
+  }
 }
 
 int64_t cgroup_free() {
@@ -35,6 +65,21 @@ int64_t WorkPlan::flops() const {
   int64_t sum = 0;
   for (const StagePlan& stage : stages) sum += stage.flops;
   return sum;
+}
+
+std::vector<const WeightData*> WorkPlan::streamed(const StagePlan& stage) const {
+  std::vector<const WeightData*> result;
+  if (residency != Residency::kStreamed) return result;
+  for (const WeightData* weight : stage.order)
+    if (!kept.contains(weight)) result.push_back(weight);
+  return result;
+}
+
+std::string WorkPlan::weights_text() const {
+  if (residency != Residency::kStreamed) return to_string(residency);
+  int64_t most = 0;
+  for (const StagePlan& stage : stages) most = std::max(most, stage.weights);
+  return fmt::format("streamed, but for {} of {}", bytes_text(kept_bytes), bytes_text(most));
 }
 
 WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute, int64_t budget) {
@@ -78,13 +123,16 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
     all += stage.weights;
     activations = std::max(activations, stage.activations);
     staged = std::max(staged, stage.weights + stage.activations);
-    streamed = std::max(streamed, 2 * stage.largest + stage.activations);
+    streamed = std::max(streamed, working_bytes(stage));
   }
   if (plan.peak = all + activations; plan.peak <= budget) return plan;
   plan.residency = Residency::kStaged;
   if (plan.peak = staged; plan.peak <= budget) return plan;
   plan.residency = Residency::kStreamed;
-  if (plan.peak = streamed; plan.peak <= budget) return plan;
+  if (plan.peak = streamed; plan.peak <= budget) {
+    keep_what_fits(plan, compute);
+    return plan;
+  }
   fail(ErrorCode::kOutOfMemory,
        "{}x{} needs at least {} of memory and {} are to be had; paint a smaller picture, or raise --memory",
        *request.width, *request.height, bytes_text(streamed), bytes_text(budget));

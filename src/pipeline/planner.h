@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "models/latent_diffusion.h"
@@ -10,19 +11,20 @@ namespace gesso {
 
 /// What one stage takes, from a run of its forward on the meta device.
 struct StagePlan {
-  std::string name;         ///< "text", "denoise", "decode"
-  int64_t repeats = 1;      ///< network evaluations
-  int64_t flops = 0;        ///< of all repeats
-  int64_t weights = 0;      ///< bytes, as prepared for the processor
-  int64_t largest = 0;      ///< bytes of the largest weight
-  int64_t activations = 0;  ///< most bytes alive at once
+  std::string name;                           ///< "text", "denoise", "decode"
+  int64_t repeats = 1;                        ///< network evaluations
+  int64_t flops = 0;                          ///< of all repeats
+  int64_t weights = 0;                        ///< bytes, as prepared for the processor
+  int64_t largest = 0;                        ///< bytes of the largest weight
+  int64_t activations = 0;                    ///< most bytes alive at once
+  std::vector<const WeightData*> order = {};  ///< its weights, in the order of their first use
 };
 
 /// How long weights stay in memory.
 enum class Residency {
   kResident,  ///< all of them, for the next request too
   kStaged,    ///< those of one stage at a time
-  kStreamed,  ///< those of one operation at a time, prepared anew for each
+  kStreamed,  ///< those of one stage that there is room for; the others one operation at a time, prepared anew for each
 };
 
 struct WorkPlan {
@@ -30,7 +32,15 @@ struct WorkPlan {
   Residency residency = Residency::kResident;
   int64_t budget = 0;  ///< bytes
   int64_t peak = 0;    ///< bytes, expected under that residency
+  /// When streamed: the weights that stay for their stage, and how many bytes that is in the stage with the most
+  /// weights.
+  std::unordered_set<const WeightData*> kept = {};
+  int64_t kept_bytes = 0;
   int64_t flops() const;
+  /// Those of a stage that are streamed, in the order of use; empty when none are.
+  std::vector<const WeightData*> streamed(const StagePlan& stage) const;
+  /// "streamed, but for 1.2 GiB of 4.8 GiB"
+  std::string weights_text() const;
 };
 
 /// Runs every stage on the meta device and chooses the fastest residency within the budget. `request` is resolved.

@@ -1,6 +1,7 @@
 #include "tensor/dtype.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -41,6 +42,13 @@ void convert_each(const void* source, float* target, int64_t count, F convert) {
     std::memcpy(&value, bytes + i * sizeof(T), sizeof(T));
     target[i] = convert(value);
   }
+}
+
+/// What each of 256 codes means.
+std::array<float, 256> table_of(float (*value)(uint8_t)) {
+  std::array<float, 256> values;
+  for (int code = 0; code < 256; ++code) values[static_cast<size_t>(code)] = value(static_cast<uint8_t>(code));
+  return values;
 }
 
 float small_float_to_f32(uint8_t bits, int exponent_bits, int mantissa_bits) {
@@ -147,10 +155,14 @@ void convert_to_f32(DType from, const void* source, float* target, int64_t count
       return convert_each<uint16_t>(source, target, count, bf16_to_f32);
     case DType::kF64:
       return convert_each<double>(source, target, count, by_value);
-    case DType::kF8E4M3:
-      return convert_each<uint8_t>(source, target, count, f8e4m3_to_f32);
-    case DType::kF8E5M2:
-      return convert_each<uint8_t>(source, target, count, f8e5m2_to_f32);
+    case DType::kF8E4M3: {
+      static const std::array<float, 256> values = table_of(f8e4m3_to_f32);
+      return convert_each<uint8_t>(source, target, count, [](uint8_t v) { return values[v]; });
+    }
+    case DType::kF8E5M2: {
+      static const std::array<float, 256> values = table_of(f8e5m2_to_f32);
+      return convert_each<uint8_t>(source, target, count, [](uint8_t v) { return values[v]; });
+    }
     case DType::kI8:
       return convert_each<int8_t>(source, target, count, by_value);
     case DType::kU8:

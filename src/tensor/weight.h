@@ -26,6 +26,8 @@ class WeightData {
   virtual std::vector<float> values() const = 0;
   /// Rows of a [rows, c] parameter into y [rows.size(), c] (f32, f16 or bf16): a vocabulary is not read whole.
   virtual void read_rows(std::span<const int32_t> rows, Tensor& y) const = 0;
+  /// Lets the system read what is stored ahead of its use, where it comes from a disk. From any thread.
+  virtual void will_need() const {}
 
   /// The form a device keeps between uses (a reordered copy, say), owned by the weight and dropped with it or by
   /// release(). `make` is called when there is none or `fits` says the present one does not serve. Thread-safe.

@@ -8,6 +8,7 @@
 
 #include "io/tensor_file.h"
 #include "tensor/weight.h"
+#include "weights/scaling.h"
 
 namespace gesso {
 
@@ -18,7 +19,8 @@ struct Binding {
   size_t tensor = 0;  ///< index in file->tensors()
   int part = 0, parts = 1;
   bool transpose = false;
-  int span = 1;  ///< parts from `part` on
+  int span = 1;                                      ///< parts from `part` on
+  std::shared_ptr<const Scaling> scaling = nullptr;  ///< of the whole tensor; null where its numbers are its values
 };
 
 /// The parameters of one component under their canonical names.
@@ -49,9 +51,14 @@ class WeightStore {
   /// A whole number from the metadata, or `otherwise`; kBadFile when it is there and is no number in [low, high].
   int64_t metadata_int(const std::string& key, int64_t otherwise, int64_t low, int64_t high) const;
   const std::string& component() const { return component_; }
+  /// The weights that were asked for, by their names.
+  const std::map<std::string, Weight>& made() const { return made_; }
+  /// What stands before the component's names in a file that holds a whole model.
+  const std::string& file_prefix() const { return file_prefix_; }
+  void set_file_prefix(std::string prefix) { file_prefix_ = std::move(prefix); }
 
  private:
-  std::string component_;
+  std::string component_, file_prefix_;
   std::map<std::string, std::string> metadata_;
   std::map<std::string, Binding> bindings_;
   std::map<std::string, Weight> made_;

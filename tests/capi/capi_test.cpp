@@ -106,6 +106,12 @@ TEST_F(CApi, NullIsRefused) {
   EXPECT_EQ(gesso_plan(engine.get(), nullptr, &error), nullptr);
   EXPECT_EQ(gesso_inspect(engine.get(), nullptr, 1, &error), nullptr);
   EXPECT_EQ(gesso_inspect(engine.get(), nullptr, 0, &error), nullptr);
+  EXPECT_EQ(gesso_list_tensors(nullptr, 1, &error), nullptr);
+  EXPECT_EQ(error.code, GESSO_USAGE);
+  const char* const tiny = GESSO_TEST_DATA "/golden/clip_l.safetensors";
+  const Owned<char> listed(gesso_list_tensors(&tiny, 1, &error));
+  ASSERT_TRUE(listed) << error.message;
+  EXPECT_NE(std::string(listed.get()).find("\"use\""), std::string::npos);
   EXPECT_EQ(gesso_read_picture_request(nullptr, &error), nullptr);
   EXPECT_EQ(gesso_result_picture(nullptr, 0, nullptr, &error), GESSO_USAGE);
   EXPECT_EQ(gesso_result_count(nullptr), 0u);

@@ -65,6 +65,7 @@ TEST_P(EveryManifest, HasEveryTensorAccountedForOnce) {
       EXPECT_THAT(component.missing, IsEmpty());
     }
   }
+  for (const Companion& companion : recognition.companions) ++seen[companion.tensor_index];
   for (const IgnoredTensor& ignored : recognition.ignored) ++seen[ignored.tensor_index];
   EXPECT_THAT(recognition.unknown, IsEmpty());
   for (size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], 1) << manifest.tensors[i].name;

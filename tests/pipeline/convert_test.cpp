@@ -233,16 +233,29 @@ TEST_F(Convert, RefusesRequestsThatCannotBe) {
 }
 
 TEST_F(Convert, ScaledWeightsAreNotTornFromTheirScales) {  // S16
-  const auto in = counting(folder / "in.safetensors",
-                           {{"w.weight", DType::kF32, Shape{2}}, {"w.scale_weight", DType::kF32, Shape{1}}});
-  for (const ordered_json& request : {ordered_json{{"output", output("o.gguf")}},
-                                      ordered_json{{"output", output("o.safetensors")}, {"type", "f16"}}}) {
+  const auto in = counting(folder / "in.safetensors", {{"w.weight", DType::kF32, Shape{2, 4}},
+                                                       {"w.scale_weight", DType::kF32, Shape{1}},
+                                                       {"w.scale_input", DType::kF32, Shape{1}},
+                                                       {"scaled_fp8", DType::kF8E4M3, Shape{0}},
+                                                       {"v.weight", DType::kF32, Shape{3}}});
+  for (const ordered_json& request :
+       {ordered_json{{"output", output("o.gguf")}}, ordered_json{{"output", output("o.safetensors")}, {"type", "f16"}},
+        ordered_json{{"output", output("r.safetensors")}, {"tensor_type_rules", "w=f32"}}}) {
     auto json = request;
     json["inputs"] = {in.string()};
-    EXPECT_REFUSED(convert(json), ErrorCode::kUnsupported, "scales of their own ('w.scale_weight')");
+    const auto report = convert(json);
+    EXPECT_THAT(report["notes"][0].get<std::string>(), ::testing::HasSubstr("scales of 1 weights"));
+    const auto file = open_tensor_file(json["output"].get<std::string>());
+    EXPECT_EQ(file->tensors().size(), 2u);
+    const TensorInfo& w = find(*file, "w.weight");
+    std::vector<float> values(8);
+    convert_to_f32(w.dtype, file->read(w).data(), values.data(), 8);
+    EXPECT_EQ(values, (std::vector<float>{64, 56, 48, 40, 32, 24, 16, 8})) << "times the scale, which is -8";
   }
-  convert({{"inputs", {in.string()}}, {"output", output("o.safetensors")}});
-  EXPECT_EQ(open_tensor_file(output("o.safetensors"))->tensors().size(), 2u) << "a copy has both";
+  convert({{"inputs", {in.string()}}, {"output", output("copy.safetensors")}, {"tensor_type_rules", "v=f16"}});
+  const auto copy = open_tensor_file(output("copy.safetensors"));
+  EXPECT_EQ(copy->tensors().size(), 5u) << "a copy has both";
+  EXPECT_EQ(find(*copy, "w.weight").dtype, DType::kF32);
 }
 
 TEST_F(Convert, AFullDiskLeavesNothingAndSaysWhatIsNeeded) {

@@ -393,11 +393,15 @@ TEST_F(Run, EveryResidencyPaintsTheSamePicture) {
   const auto whole = engine->plan(r).json;
   EXPECT_EQ(whole["residency"], "resident");
   std::set<std::string> seen;
+  std::vector<int64_t> kept;
   // Smaller and smaller budgets, until the engine says that nothing fits.
   for (int64_t budget = whole["peak_bytes"].get<int64_t>() - 1; budget > 0; budget = budget * 9 / 10) {
     r.memory = budget;
     try {
-      seen.insert(engine->plan(r).json["residency"].get<std::string>());
+      const Json plan = engine->plan(r).json;
+      seen.insert(plan["residency"].get<std::string>());
+      EXPECT_LE(plan["peak_bytes"].get<int64_t>(), budget);
+      if (plan["residency"] == "streamed") kept.push_back(plan["kept_bytes"].get<int64_t>());
       EXPECT_EQ(engine->generate(r, ignore, {}).pictures[0].pixels, resident) << budget;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
@@ -406,6 +410,9 @@ TEST_F(Run, EveryResidencyPaintsTheSamePicture) {
     }
   }
   EXPECT_THAT(seen, ::testing::ElementsAre("staged", "streamed"));
+  ASSERT_GT(kept.size(), 1u);
+  EXPECT_TRUE(std::ranges::is_sorted(kept, std::greater())) << "less room, less that stays";
+  EXPECT_GT(kept.front(), kept.back());
 }
 
 TEST_F(Run, CancelStopsWithinAStepAndTheNextRequestRuns) {

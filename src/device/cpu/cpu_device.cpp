@@ -133,6 +133,7 @@ void CpuDevice::trim() {
 
 const Kernels* CpuDevice::begin(const OpCost& cost) {
   if (interrupted_ && interrupted_()) fail(ErrorCode::kCancelled, "cancelled");
+  for (Observer* observer : observers_) observer->observe(cost);
   if (profile_) profile_->begin();
   return &kKernels;
 }
@@ -141,7 +142,7 @@ void CpuDevice::end(const OpCost& cost) {
   if (profile_) profile_->end(cost);
   if (!streaming_) return;
   for (const Weight& weight : cost.weights)
-    if (weight) weight->release();
+    if (weight && !kept_.contains(weight.get())) weight->release();
 }
 
 }  // namespace gesso

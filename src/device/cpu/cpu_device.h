@@ -3,6 +3,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <unordered_set>
+#include <vector>
 
 #include "device/device.h"
 #include "device/profile.h"
@@ -24,11 +26,16 @@ class CpuDevice : public Device {
   bool prefers_bf16() const;
   /// Asked before every operation; when it answers true, the operation throws kCancelled. Set while no work runs.
   void set_interrupt(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
-  /// Whether to drop what an operation prepared from its weights as soon as it is done: slow, but of weights only one
-  /// at a time is in memory.
-  void set_streaming(bool streaming) { streaming_ = streaming; }
+  /// Whether to drop what an operation prepared from its weights as soon as it is done, except those in `kept`: slow,
+  /// but of the others only one at a time is in memory.
+  void set_streaming(bool streaming, std::unordered_set<const WeightData*> kept = {}) {
+    streaming_ = streaming;
+    kept_ = std::move(kept);
+  }
   /// Books the time of every operation from now on; null: none. The profile outlives its use.
   void set_profile(Profile* profile) { profile_ = profile; }
+  /// Shows every operation from now on to the observers, which outlive their use.
+  void set_observers(std::vector<Observer*> observers) { observers_ = std::move(observers); }
   /// Gives pooled memory that is not in use back to the system.
   void trim();
   int64_t peak_bytes() const { return peak_; }  ///< most bytes in use at once since the start or the last reset
@@ -43,7 +50,9 @@ class CpuDevice : public Device {
  private:
   std::function<bool()> interrupted_;
   bool streaming_ = false;
+  std::unordered_set<const WeightData*> kept_;
   Profile* profile_ = nullptr;
+  std::vector<Observer*> observers_;
   std::mutex mutex_;
   std::multimap<int64_t, void*> free_;  // capacity -> block
   int64_t in_use_ = 0, peak_ = 0;

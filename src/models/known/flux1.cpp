@@ -31,25 +31,14 @@ std::vector<Variant> variants(std::string_view tokens, std::string_view guidance
 }
 
 std::vector<Kind> transformers() {
-  // Scales beside weights of 8 bits are recognised only.
-  Kind scaled{.role = Role::kDiffusionModel,
-              .scheme = "BFL",
-              .has = {{"img_in.weight"},
-                      {"vector_in.in_layer.weight"},
-                      {"double_blocks.#.img_attn.qkv.weight"},
-                      {"single_blocks.#.linear1.weight"}},
-              .any = {{"double_blocks.#.img_attn.qkv.scale_weight"}, {"double_blocks.#.img_attn.qkv.weight_scale"}},
-              .owns = kBflNames,
-              .variants = variants("img_in.weight", "guidance_in.in_layer.weight")};
-  Kind plain{.role = Role::kDiffusionModel,
-             .network = &flux_network(),
-             .has = {{"img_in.weight"},
-                     {"vector_in.in_layer.weight"},
-                     {"double_blocks.#.img_attn.q.weight"},
-                     {"single_blocks.#.mlp.weight"}},
-             .variants = variants("img_in.weight", "guidance_in.in_layer.weight"),
-             .supported = true};
-  return {std::move(scaled), std::move(plain)};
+  return {{.role = Role::kDiffusionModel,
+           .network = &flux_network(),
+           .has = {{"img_in.weight"},
+                   {"vector_in.in_layer.weight"},
+                   {"double_blocks.#.img_attn.q.weight"},
+                   {"single_blocks.#.mlp.weight"}},
+           .variants = variants("img_in.weight", "guidance_in.in_layer.weight"),
+           .supported = true}};
 }
 
 std::vector<Kind> control_nets() {

@@ -10,12 +10,6 @@ const Family& t5_family() {
       .title = "T5",
       .kinds =
           {
-              // with scales beside fp8 weights
-              {.role = Role::kT5,
-               .scheme = "HF",
-               .has = {{"shared.weight"}, {"encoder.block.#.layer.0.SelfAttention.q.scale_weight"}},
-               .owns = {"shared", "encoder", "spiece_model"},
-               .variants = {{"XXL", {{"shared.weight", {kAny, 4096}}}}}},
               {.role = Role::kT5,
                .network = &t5_network(),
                .has = {{"shared.weight"}, {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},

@@ -1,5 +1,12 @@
 #include "models/names/clip.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "models/names/inverse.h"
+
 namespace gesso {
 namespace {
 
@@ -54,6 +61,16 @@ Place from_open_clip(const Names&) {
   };
 }
 
+std::vector<Renamed> to_open_clip(const std::set<std::string>& ours) {
+  const int most = largest_number(ours);
+  std::vector<std::string> names = {"positional_embedding", "text_projection"};
+  for (int layer = 0; layer <= most; ++layer)
+    for (const char* parameter : {"weight", "bias"})
+      names.push_back(fmt::format("transformer.resblocks.{}.attn.in_proj_{}", layer, parameter));
+  std::ranges::move(candidates(kOpenClip, most), std::back_inserter(names));
+  return invert(from_open_clip(Names({})), names, ours);
+}
+
 Place as_is(const Names&) {
   return [](std::string_view name) { return place_as_is(kSites, name); };
 }
@@ -73,13 +90,15 @@ const Network& clip_network() {
       .sites = kSites,
       .namings = {{"HF",
                    {"text_model.embeddings.position_embedding.weight", "text_model.encoder.layers.#.mlp.fc1.weight"},
-                   as_is},
+                   as_is,
+                   same_names},
                   {"HF without text_model",
                    {"embeddings.position_embedding.weight", "encoder.layers.#.mlp.fc1.weight"},
                    without_text_model},
                   {"OpenCLIP",
                    {"positional_embedding", "transformer.resblocks.#.attn.in_proj_weight"},
-                   from_open_clip}},
+                   from_open_clip,
+                   to_open_clip}},
       .sensitive = {"text_model.embeddings.", "text_projection"},
   };
   return network;

@@ -1,5 +1,10 @@
 #include "models/names/flux.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "models/names/inverse.h"
+
 namespace gesso {
 namespace {
 
@@ -96,6 +101,31 @@ Place from_diffusers(const Names&) {
   };
 }
 
+/// `names` and `more` as one list.
+std::vector<std::string> joined(std::vector<std::string> names, std::vector<std::string> more) {
+  std::ranges::move(more, std::back_inserter(names));
+  return names;
+}
+
+std::vector<Renamed> to_bfl(const std::set<std::string>& ours) {
+  const int most = largest_number(ours);
+  std::vector<std::string> names = candidates(kBflFused, most);
+  for (const auto& [from, to] : kBflNorms) {
+    const std::string_view pattern = from;
+    const size_t slot = pattern.find('#');
+    for (int i = 0; i <= most; ++i)
+      names.push_back(std::string(pattern.substr(0, slot)) + std::to_string(i) + std::string(pattern.substr(slot + 1)));
+  }
+  names.insert(names.end(), ours.begin(), ours.end());
+  return invert(from_bfl(Names({})), names, ours);
+}
+
+std::vector<Renamed> to_diffusers(const std::set<std::string>& ours) {
+  const int most = largest_number(ours);
+  return invert(from_diffusers(Names({})), joined(candidates(kDiffusersFused, most), candidates(kDiffusers, most)),
+                ours);
+}
+
 }  // namespace
 
 const Network& flux_network() {
@@ -104,11 +134,13 @@ const Network& flux_network() {
       .sites = kSites,
       .namings = {{"BFL",
                    {"img_in.weight", "double_blocks.#.img_attn.qkv.weight", "single_blocks.#.linear1.weight"},
-                   from_bfl},
+                   from_bfl,
+                   to_bfl},
                   {"diffusers",
                    {"x_embedder.weight", "transformer_blocks.#.attn.add_k_proj.weight",
                     "single_transformer_blocks.#.proj_mlp.weight"},
-                   from_diffusers}},
+                   from_diffusers,
+                   to_diffusers}},
       .sensitive = {"img_in.", "txt_in.", "time_in.", "vector_in.", "guidance_in.", "final_layer."},
   };
   return network;

@@ -1,5 +1,10 @@
 #include "models/names/mmdit.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "models/names/inverse.h"
+
 namespace gesso {
 namespace {
 
@@ -106,16 +111,45 @@ Place from_diffusers(const Names& names) {
   };
 }
 
+/// What the functions above count in a file's names: its blocks, as many as there are in ours.
+Names with_blocks(const std::set<std::string>& ours, const std::string& before) {
+  std::vector<Names::Entry> entries;
+  for (const std::string& name : ours)
+    if (Numbers n; match_prefix("joint_blocks.#.", name, &n))
+      entries.push_back({before + "." + std::to_string(n[0]) + ".", {}, 0});
+  return Names(std::move(entries));
+}
+
+std::vector<Renamed> to_sai(const std::set<std::string>& ours) {
+  const int most = largest_number(ours);
+  std::vector<std::string> names = candidates(kSaiFused, most);
+  std::ranges::move(candidates(kSaiLast, most), std::back_inserter(names));
+  names.push_back("pos_embed");
+  names.insert(names.end(), ours.begin(), ours.end());
+  return invert(from_sai(with_blocks(ours, "joint_blocks")), names, ours);
+}
+
+std::vector<Renamed> to_diffusers(const std::set<std::string>& ours) {
+  const int most = largest_number(ours);
+  std::vector<std::string> names = candidates(kDiffusersFused, most);
+  std::ranges::move(candidates(kDiffusersLast, most), std::back_inserter(names));
+  std::ranges::move(candidates(kDiffusers, most), std::back_inserter(names));
+  std::ranges::move(candidates(kDiffusersText, most), std::back_inserter(names));
+  names.push_back("pos_embed.pos_embed");
+  return invert(from_diffusers(with_blocks(ours, "transformer_blocks")), names, ours);
+}
+
 }  // namespace
 
 const Network& mmdit_network() {
   static const Network network{
       .name = "MMDiT",
       .sites = kSites,
-      .namings = {{"SAI", {"joint_blocks.0.x_block.attn.qkv.weight", "pos_embed"}, from_sai},
+      .namings = {{"SAI", {"joint_blocks.0.x_block.attn.qkv.weight", "pos_embed"}, from_sai, to_sai},
                   {"diffusers",
                    {"pos_embed.pos_embed", "transformer_blocks.0.attn.add_k_proj.weight"},
-                   from_diffusers}},
+                   from_diffusers,
+                   to_diffusers}},
       .sensitive = {"x_embedder.", "context_embedder.", "t_embedder.", "y_embedder.", "pos_embed", "final_layer."},
   };
   return network;

@@ -66,11 +66,20 @@ struct Fused {
 /// Computes a $ slot of a rule from the numbers matched so far; nothing when the name is out of range.
 using Slot = std::function<std::optional<int>(char slot, const Numbers& numbers)>;
 
+/// A tensor in another tool's naming, and what it holds, one below the other.
+struct Renamed {
+  std::string name;
+  std::vector<Placement> parts;
+};
+
 /// One way of naming the tensors of a network.
 struct Naming {
   std::string_view scheme;               ///< "LDM", "diffusers", "HF", "OpenCLIP"
   std::vector<std::string_view> probes;  ///< names that are there when this naming is used
   Place (*place)(const Names& names);    ///< for the names of one file: layouts are read from them
+  /// The way back: the tensors that a network with these names (ours) has in this naming; null where nothing is written
+  /// in it. Names that the naming has no place for are in none of them.
+  std::vector<Renamed> (*rename)(const std::set<std::string>& ours) = nullptr;
 };
 
 /// A network that model code is built for: its grammar in our names, and the other namings of the same tensors.
@@ -80,6 +89,9 @@ struct Network {
   std::vector<Naming> namings;  ///< in order of preference
   /// What else must be there, given all names in ours; null when the sites say it all.
   std::vector<std::string> (*also_missing)(const std::set<std::string>& names) = nullptr;
+  /// Beginnings of our names of matrices that the first code of the network stored as kernels of 1 x 1, and diffusers
+  /// as matrices.
+  std::vector<std::string_view> kernels = {};
   /// Layers that weigh little and lose much when they are stored in few bits: beginnings of our names, patterns.
   std::vector<std::string_view> sensitive = {};
 };

@@ -1,5 +1,7 @@
 #include "models/names/t5.h"
 
+#include "models/names/inverse.h"
+
 namespace gesso {
 namespace {
 
@@ -49,7 +51,8 @@ const Network& t5_network() {
       .namings = {{"HF",
                    {"encoder.block.#.layer.0.SelfAttention.q.weight",
                     "encoder.block.#.layer.1.DenseReluDense.wi_0.weight"},
-                   as_is},
+                   as_is,
+                   same_names},
                   {"llama.cpp", {"enc.blk.#.attn_q.weight", "enc.blk.#.ffn_gate.weight"}, from_llama_cpp}},
       .sensitive = {"encoder.block.#.layer.0.SelfAttention.relative_attention_bias"},
   };

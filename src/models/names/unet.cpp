@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "models/names/inverse.h"
+
 namespace gesso {
 namespace {
 
@@ -95,10 +97,12 @@ std::optional<int> slot_value(const Layout& layout, char slot, const Numbers& nu
   if (level > kMaxLevel || layout.down > kMaxLevel || layout.up > kMaxLevel) return std::nullopt;
   switch (slot) {
     case 'i':
+      if (inner >= layout.down) return std::nullopt;
       return 1 + level * (layout.down + 1) + inner;
     case 'd':
       return (level + 1) * (layout.down + 1);
     case 'o':
+      if (inner >= layout.up) return std::nullopt;
       return level * layout.up + inner;
     case 'u':
       return (level + 1) * layout.up - 1;
@@ -113,6 +117,39 @@ Place from_diffusers(const Names& names) {
   return [layout = layout_of(names)](std::string_view name) {
     return place_by_rules(kDiffusers, name, [&](char slot, const Numbers& n) { return slot_value(layout, slot, n); });
   };
+}
+
+/// The layout of a network with these names (ours).
+Layout layout_of(const std::set<std::string>& ours) {
+  Layout layout;
+  int inputs = 0, outputs = 0, levels = 1;
+  std::set<int> attentions;
+  for (const std::string& name : ours) {
+    Numbers n;
+    if (match("input_blocks.#.0.op.weight", name, &n)) {
+      if (layout.down == 0 || n[0] - 1 < layout.down) layout.down = n[0] - 1;
+      ++levels;
+    } else if (match_prefix("input_blocks.#.", name, &n)) {
+      inputs = std::max(inputs, n[0]);
+    } else if (match("output_blocks.#.1.norm.weight", name, &n)) {
+      attentions.insert(n[0]);
+    } else if (match_prefix("output_blocks.#.", name, &n)) {
+      outputs = std::max(outputs, n[0] + 1);
+    }
+  }
+  if (levels == 1) layout.down = inputs;
+  layout.up = outputs / levels;
+  for (const int block : attentions)
+    if (layout.up > 0) layout.up_with_attention.insert(block / layout.up);
+  return layout;
+}
+
+std::vector<Renamed> to_diffusers(const std::set<std::string>& ours) {
+  const Layout layout = layout_of(ours);
+  const Place place = [&](std::string_view name) {
+    return place_by_rules(kDiffusers, name, [&](char slot, const Numbers& n) { return slot_value(layout, slot, n); });
+  };
+  return invert(place, candidates(kDiffusers, largest_number(ours)), ours);
 }
 
 Place as_is(const Names&) {
@@ -138,8 +175,9 @@ const Network& unet_network() {
   static const Network network{
       .name = "UNet",
       .sites = kSites,
-      .namings = {{"LDM", {"input_blocks.0.0.weight"}, as_is},
-                  {"diffusers", {"conv_in.weight", "down_blocks.0.resnets.0.norm1.weight"}, from_diffusers}},
+      .namings =
+          {{"LDM", {"input_blocks.0.0.weight"}, as_is, same_names},
+           {"diffusers", {"conv_in.weight", "down_blocks.0.resnets.0.norm1.weight"}, from_diffusers, to_diffusers}},
       .also_missing = unpaired_blocks,
       .sensitive = {"time_embed.", "label_emb.", "input_blocks.0.0.", "out."},
   };

@@ -1,5 +1,9 @@
 #include "models/names/vae.h"
 
+#include <algorithm>
+
+#include "models/names/inverse.h"
+
 namespace gesso {
 namespace {
 
@@ -63,6 +67,18 @@ Place from_diffusers(const Names& names) {
   };
 }
 
+std::vector<Renamed> to_diffusers(const std::set<std::string>& ours) {
+  int levels = 0;
+  for (const std::string& name : ours)
+    if (Numbers n; match_prefix("decoder.up.#.", name, &n)) levels = std::max(levels, n[0] + 1);
+  const Place place = [levels](std::string_view name) {
+    return place_by_rules(kDiffusers, name, [&](char slot, const Numbers& numbers) -> std::optional<int> {
+      return slot == 'r' ? std::optional(levels - 1 - numbers[0]) : std::nullopt;
+    });
+  };
+  return invert(place, candidates(kDiffusers, largest_number(ours)), ours);
+}
+
 Place as_is(const Names&) {
   return [](std::string_view name) { return place_as_is(kSites, name); };
 }
@@ -73,10 +89,11 @@ const Network& vae_network() {
   static const Network network{
       .name = "VAE",
       .sites = kSites,
-      .namings = {{"LDM", {"decoder.mid.block_1.norm1.weight"}, as_is},
-                  {"LDM", {"encoder.mid.block_1.norm1.weight"}, as_is},
-                  {"diffusers", {"decoder.mid_block.resnets.0.norm1.weight"}, from_diffusers},
-                  {"diffusers", {"encoder.mid_block.resnets.0.norm1.weight"}, from_diffusers}},
+      .namings = {{"LDM", {"decoder.mid.block_1.norm1.weight"}, as_is, same_names},
+                  {"LDM", {"encoder.mid.block_1.norm1.weight"}, as_is, same_names},
+                  {"diffusers", {"decoder.mid_block.resnets.0.norm1.weight"}, from_diffusers, to_diffusers},
+                  {"diffusers", {"encoder.mid_block.resnets.0.norm1.weight"}, from_diffusers, to_diffusers}},
+      .kernels = {"encoder.mid.attn_1.", "decoder.mid.attn_1."},
       // all of it: it is small, and its errors are seen as they are
       .sensitive = {""},
   };
