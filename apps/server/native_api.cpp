@@ -116,31 +116,6 @@ void send_picture(const Service& service, const Call& call) {
              .headers = {{"Cache-Control", "private, max-age=31536000, immutable"}}});
 }
 
-void list_models(const Service& service, const Call& call) {
-  const auto chosen = service.models.chosen();
-  Json list = Json::array();
-  for (const ModelList::Entry& entry : service.models.entries())
-    list.push_back({{"name", entry.name},
-                    {"bytes", entry.bytes},
-                    {"modified", entry.modified},
-                    {"default", chosen && chosen->name == entry.name}});
-  call.send_json(dumped({{"models", std::move(list)}}));
-}
-
-void inspect_model(const Service& service, const Call& call) {
-  const ModelList::Entry entry = service.models.find("name", std::string(call.request.parameter("name")));
-  const std::string path = entry.path.string();
-  const char* paths[] = {path.c_str()};
-  gesso_error error = {};
-  const std::unique_ptr<char, decltype(&gesso_free)> found(gesso_inspect(service.engine, paths, 1, &error), gesso_free);
-  if (!found)
-    throw ApiError(error.code == GESSO_NOT_FOUND ? 404 : 400, gesso_status_name(error.code), error.message, "name");
-  std::string text = found.get();
-  // the folders of this computer are nobody's business
-  for (size_t at; (at = text.find(path)) != text.npos;) text.replace(at, path.size(), entry.name);
-  call.send_json(text);
-}
-
 }  // namespace
 
 void add_native_routes(Router& router, const Service& service) {
@@ -155,12 +130,6 @@ void add_native_routes(Router& router, const Service& service) {
   router.add({"GET", "/api/v1/jobs/{id}/events", "What happens to a job, as server-sent events", with(send_events)});
   // without a key: whoever knows the id, which nobody guesses, may look, as a page's <img> does
   router.add({"GET", "/api/v1/jobs/{id}/pictures/{index}", "A picture", with(send_picture), Body::kNone, false});
-  router.add({"GET", "/api/v1/models", "Models that requests may name", with(list_models)});
-  router.add({"GET", "/api/v1/models/inspect", "What the model ?name= holds", with(inspect_model)});
-  router.add({"POST", "/api/v1/models/refresh", "Look at the folder of models again", [&service](const Call& call) {
-                service.models.refresh();
-                list_models(service, call);
-              }});
 }
 
 }  // namespace server

@@ -112,7 +112,7 @@ void add_openai_routes(Router& router, const Service& service) {
     return [&service, handle](const Call& call) { handle(service, call); };
   };
   router.add({"GET", "/v1/models", "OpenAI: models", with(list_models)});
-  router.add({"GET", "/v1/models/{model}", "OpenAI: one model", [&service](const Call& call) {
+  router.add({"GET", "/v1/models/{model...}", "OpenAI: one model", [&service](const Call& call) {
                 call.send_json(dumped(model_json(service.models.find("model", call.values.at("model")))));
               }});
   router.add({"POST", "/v1/images/generations", "OpenAI: paint", with(generate), Body::kJson});

@@ -6,6 +6,7 @@
 #include "server/api_error.h"
 #include "server/job_json.h"
 #include "server/progress.h"
+#include "server/service.h"
 
 namespace server {
 namespace {
@@ -14,22 +15,6 @@ constexpr size_t kEndedKept = 64;  // a request may have a megabyte
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-/// The HTTP status that a failed job stands for.
-int http_status(gesso_status status) {
-  switch (status) {
-    case GESSO_USAGE:
-      return 400;
-    case GESSO_NOT_FOUND:
-      return 404;
-    case GESSO_UNSUPPORTED:
-      return 501;
-    case GESSO_OUT_OF_MEMORY:
-      return 503;
-    default:
-      return 500;
-  }
 }
 
 }  // namespace
@@ -248,7 +233,8 @@ void Painter::on_event(Job& job, const gesso_event& event) {
     return;
   }
   if (event.kind == GESSO_EVENT_MESSAGE) {
-    for (const auto& [number, listener] : job.listeners) listener(JobEvent::kMessage, job.view, event.text);
+    const std::string text = without_paths(event.text, job.order.request, job.order.names);
+    for (const auto& [number, listener] : job.listeners) listener(JobEvent::kMessage, job.view, text);
     return;
   }
   if (!job.meter.update(event)) return;
@@ -268,7 +254,8 @@ void Painter::paint(const JobPointer& job) {
   if (status == GESSO_CANCELLED)
     return finish(job, JobState::kCancelled, "cancelled", "cancelled while it was painted", 499, nullptr);
   if (status != GESSO_OK)
-    return finish(job, JobState::kFailed, gesso_status_name(status), error.message, http_status(status), nullptr);
+    return finish(job, JobState::kFailed, gesso_status_name(status),
+                  without_paths(error.message, job->order.request, job->order.names), http_status(status), nullptr);
   try {
     const auto pictures = encode(job->order, result);
     JobView done;

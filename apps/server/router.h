@@ -25,7 +25,7 @@ enum class Body { kNone, kJson, kPicture };
 
 struct Route {
   std::string method;
-  std::string pattern;                      ///< "/api/v1/jobs/{id}"
+  std::string pattern;                      ///< "/api/v1/jobs/{id}"; {name...} takes slashes too
   std::string summary;                      ///< one line for the API's description
   std::function<void(const Call&)> handle;  ///< may throw ApiError
   Body body = Body::kNone;

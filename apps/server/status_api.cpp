@@ -23,8 +23,8 @@ void send_capabilities(const Service& service, const Call& call) {
                           {{"cancel", true},
                            {"progress", true},
                            {"previews", false},
-                           {"image_to_image", false},
-                           {"inpainting", false},
+                           {"image_to_image", true},
+                           {"inpainting", true},
                            {"upscaling", false}}},
                          {"key_needed", service.access.has_keys()}}));
 }
@@ -49,6 +49,12 @@ void send_metrics(const Service& service, const Call& call) {
   add("painting_seconds_total", "counter", "Time spent painting.", c.seconds);
   add("jobs_queued", "gauge", "Jobs that wait.", c.queued);
   add("jobs_running", "gauge", "Jobs that are being painted.", c.running ? 1 : 0);
+  const std::unique_ptr<char, decltype(&gesso_free)> models(gesso_models(service.engine, nullptr), gesso_free);
+  int64_t bytes = 0;
+  const Json loaded = models ? parse_json(models.get()) : Json::array();
+  for (const Json& model : loaded) bytes += model["bytes"].get<int64_t>();
+  add("models_loaded", "gauge", "Models kept open.", loaded.size());
+  add("models_bytes", "gauge", "Bytes of prepared weights that they keep in memory.", bytes);
   add("results_stored", "gauge", "Jobs kept on disk.", service.results.count());
   call.send({.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = text});
 }
@@ -70,7 +76,8 @@ Json operation(const Route& route) {
   if (!route.needs_key) out["security"] = Json::array();
   const std::string& pattern = route.pattern;
   for (size_t open = pattern.find('{'); open != pattern.npos; open = pattern.find('{', open + 1)) {
-    const std::string name = pattern.substr(open + 1, pattern.find('}', open) - open - 1);
+    std::string name = pattern.substr(open + 1, pattern.find('}', open) - open - 1);
+    if (name.ends_with("...")) name.resize(name.size() - 3);
     out["parameters"].push_back({{"name", name}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
   }
   if (route.body != Body::kNone) {
@@ -86,7 +93,9 @@ void send_openapi(const Service& service, const Call& call) {
   for (const Route& route : service.router.routes()) {
     std::string method = route.method;
     for (char& c : method) c = static_cast<char>(c - 'A' + 'a');
-    paths[route.pattern][method] = operation(route);
+    std::string path = route.pattern;
+    if (const size_t dots = path.find("...}"); dots != path.npos) path.erase(dots, 3);
+    paths[path][method] = operation(route);
   }
   Json document = {{"openapi", "3.1.0"},
                    {"info", {{"title", "Gesso"}, {"version", gesso_version()}}},

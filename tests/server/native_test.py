@@ -108,6 +108,65 @@ class Jobs(Case):
                 self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", field: name}, 400, field)
         self.assertEqual(self.server.call("GET", "/api/v1/models/inspect?name=other")[2]["family"], "fake")
 
+    def models(self):
+        return {m["name"]: m for m in self.server.call("GET", "/api/v1/models")[2]["models"]}
+
+    def test_models_are_loaded_and_unloaded(self):
+        self.server.call("POST", "/sdapi/v1/unload-checkpoint")
+        self.assertEqual([m["loaded"] for m in self.models().values()], [False, False])
+        for name in ("more/other.safetensors", "more%2Fother.safetensors", "other"):
+            status, _, answer = self.server.call("POST", f"/api/v1/models/{name}/load")
+            self.assertEqual((status, answer["name"], answer["loaded"]), (200, "more/other.safetensors", True), answer)
+        self.assertEqual([m["loaded"] for m in self.models().values()], [False, True])
+        self.server.finished(self.server.call("POST", "/api/v1/jobs", {"prompt": "x"})[2]["id"])
+        self.assertEqual([m["loaded"] for m in self.models().values()], [True, True])
+        status, _, answer = self.server.call("POST", "/api/v1/models/demo/unload")
+        self.assertEqual((status, answer["loaded"]), (200, False))
+        self.assertEqual([m["loaded"] for m in self.models().values()], [False, True])
+        self.assertRegex(self.server.call("GET", "/metrics")[2].decode(), r"(?m)^gesso_models_loaded 1$")
+        for what in ("load", "unload"):
+            self.refused(self.server, "POST", f"/api/v1/models/nope/{what}", None, 404, "name", "demo.safetensors")
+            self.refused(self.server, "POST", f"/api/v1/models/../outside/{what}", None, 404, "name")
+        self.refused(self.server, "POST", "/api/v1/models//load", None, 404)
+
+    def test_kinds_of_models(self):
+        with Server(models=("demo.safetensors", "vae/fine vae.safetensors")) as server:
+            models = server.call("GET", "/api/v1/models")[2]["models"]
+            self.assertEqual([(m["name"], m["kind"]) for m in models],
+                             [("demo.safetensors", "checkpoint"), ("vae/fine vae.safetensors", "vae")])
+            self.assertEqual([m["title"] for m in server.call("GET", "/sdapi/v1/sd-models")[2]], ["demo.safetensors"])
+            self.assertEqual(server.call("GET", "/sdapi/v1/sd-vae")[2],
+                             [{"model_name": "vae/fine vae.safetensors", "filename": "vae/fine vae.safetensors"}])
+
+    def test_a_model_that_nobody_uses_is_closed(self):
+        with Server("--idle-unload", "0.005") as server:
+            server.call("POST", "/api/v1/models/demo/load")
+            while server.call("GET", "/api/v1/models")[2]["models"][0]["loaded"]:
+                pass
+
+    def test_tokens_are_counted(self):
+        status, _, counts = self.server.call("POST", "/api/v1/tokens", {"prompt": "house", "negative_prompt": "é", "model": "other"})
+        self.assertEqual(status, 200, counts)
+        self.assertEqual(counts["prompt"], [{"encoder": "fake", "tokens": 5, "room": 75, "chunks": 1}])
+        self.assertEqual(counts["negative_prompt"][0]["tokens"], 2)
+        self.assertEqual(self.server.call("POST", "/api/v1/tokens", {})[2]["prompt"][0]["tokens"], 0)
+        for body, status, field in (({"prompt": 5}, 400, "prompt"), ({"steps": 5}, 400, "steps"), ({"model": "../x"}, 404, "model")):
+            self.refused(self.server, "POST", "/api/v1/tokens", body, status, field)
+
+    def test_no_path_of_this_computer_leaves_it(self):
+        with Server(step_ms=20) as server:
+            path = server.folder / "models" / "demo.safetensors"
+            first = server.call("POST", "/api/v1/jobs", LONG)[2]["id"]
+            for start in ("fail bad_file", "message"):
+                job = server.call("POST", "/api/v1/jobs", {"prompt": f"{start} '{path}' is damaged", "steps": 1})[2]["id"]
+                events = server.events(f"/api/v1/jobs/{job}/events")
+                next(events)  # it waits
+                server.call("DELETE", "/api/v1/jobs/" + first)
+                texts = [data.get("text") or data.get("error", {}).get("message") for _, data in events]
+                self.assertIn("'demo.safetensors' is damaged", texts)
+                first = server.call("POST", "/api/v1/jobs", LONG)[2]["id"]
+            server.call("DELETE", "/api/v1/jobs/" + first)
+
     def test_failures_have_their_reason(self):
         for code, text in (("numeric", "the decoder gave NaN"), ("bad_file", "damaged"), ("internal", "oh")):
             job = self.server.call("POST", "/api/v1/jobs", {"prompt": f"fail {code} {text}"})[2]

@@ -111,6 +111,16 @@ class Sdapi(Case):
         self.refused(self.server, "POST", PATH, {"prompt": "x", "override_settings": {"sd_model_checkpoint": "/etc/passwd"}},
                      404, "model")
 
+    def test_models_leave_and_come_back(self):
+        loaded = lambda: [m["name"] for m in self.server.call("GET", "/api/v1/models")[2]["models"] if m["loaded"]]
+        self.paint(prompt="x", override_settings={"sd_model_checkpoint": "other"})
+        self.assertIn("other.safetensors", loaded())
+        self.assertEqual(self.server.call("POST", "/sdapi/v1/unload-checkpoint")[::2], (200, {}))
+        self.assertEqual(loaded(), [])
+        self.assertEqual(self.server.call("POST", "/sdapi/v1/reload-checkpoint")[::2], (200, {}))
+        self.assertEqual(loaded(), ["demo.safetensors"])
+        self.assertEqual(self.server.call("POST", "/sdapi/v1/refresh-checkpoints")[::2], (200, None))
+
     def test_save_and_send(self):
         answer, _, _ = self.paint(prompt="x", send_images=False, save_images=True)
         self.assertEqual(answer["images"], [])
