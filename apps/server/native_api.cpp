@@ -116,6 +116,23 @@ void send_picture(const Service& service, const Call& call) {
              .headers = {{"Cache-Control", "private, max-age=31536000, immutable"}}});
 }
 
+/// What a picture file says about itself: the page takes settings from it, whichever program painted it.
+void picture_info(const Call& call) {
+  expect_json(call.request);
+  const Json body = parse_object(call.request.body);
+  Fields fields(body);
+  const Json* image = fields.find("image");
+  if (!image) throw bad_field("image", "missing; it holds the picture in base64");
+  if (const auto unknown = fields.unknown(); !unknown.empty())
+    throw bad_field(unknown.front().substr(0, 100), "unknown; image is known");
+  const std::string bytes = picture_of("image", *image);
+  gesso_error error = {};
+  const std::unique_ptr<char, decltype(&gesso_free)> found(
+      gesso_picture_info(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), &error), gesso_free);
+  if (!found) throw bad_field("image", error.message);
+  call.send_json(found.get());
+}
+
 }  // namespace
 
 void add_native_routes(Router& router, const Service& service) {
@@ -130,6 +147,7 @@ void add_native_routes(Router& router, const Service& service) {
   router.add({"GET", "/api/v1/jobs/{id}/events", "What happens to a job, as server-sent events", with(send_events)});
   // without a key: whoever knows the id, which nobody guesses, may look, as a page's <img> does
   router.add({"GET", "/api/v1/jobs/{id}/pictures/{index}", "A picture", with(send_picture), Body::kNone, false});
+  router.add({"POST", "/api/v1/pictures/info", "What a picture file says about itself", picture_info, Body::kPicture});
 }
 
 }  // namespace server

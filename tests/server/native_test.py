@@ -2,12 +2,14 @@
 import base64
 import hashlib
 import json
+from pathlib import Path
 import signal
 import threading
 import unittest
 
 from serve import Case, Server, main, pixels, png
 
+WEB = Path(__file__).parents[2] / "apps" / "server" / "web"
 PNG = b"\x89PNG\r\n\x1a\n"
 LONG = {"prompt": "long", "steps": 150}
 
@@ -216,8 +218,21 @@ class Jobs(Case):
         self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
         self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
         self.assertNotRegex(page.decode(), r"https?://|<script>|style=|onclick=")
-        for name in ("style.css", "app.js", "api.js", "form.js", "gallery.js", "icon.svg"):
-            self.assertIn(self.server.call("GET", "/" + name)[0], (200,), name)
+        paths = [p.name for p in WEB.iterdir() if p.name != "index.html"]
+        self.assertGreater(len(paths), 10)
+        for name in paths:
+            status, _, data = self.server.call("GET", "/" + name)
+            self.assertEqual((status, data), (200, (WEB / name).read_bytes()), name)
+            self.assertNotRegex(data.decode(), r"https?://(?!www\.w3\.org/)|eval\(|innerHTML", name)
+
+    def test_what_a_picture_says(self):
+        job = self.server.finished(self.server.call("POST", "/api/v1/jobs", {"prompt": "a house", "seed": 3})[2]["id"])
+        data = self.server.call("GET", job["pictures"][0]["url"])[2]
+        status, _, info = self.server.call("POST", "/api/v1/pictures/info", {"image": base64.b64encode(data).decode()})
+        self.assertEqual((status, info["program"], info["request"]["seed"]), (200, "Gesso", 3), info)
+        for body, field in (({}, "image"), ({"image": "x"}, "image"), ({"image": 5}, "image"),
+                            ({"image": base64.b64encode(data).decode(), "colour": 1}, "colour")):
+            self.refused(self.server, "POST", "/api/v1/pictures/info", body, 400, field)
 
     def test_64_clients_each_get_their_own(self):
         pictures, errors = {}, []
