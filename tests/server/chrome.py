@@ -91,6 +91,7 @@ class Chrome:
         return self.run("return document.getElementById(arguments[0]).value", id)
 
     def click(self, id):
+        self.run("document.getElementById(arguments[0]).scrollIntoView({block: 'center'})", id)
         self._do(f"/element/{self.find(id)}/click", {})
 
     def type(self, id, text):

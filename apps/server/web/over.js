@@ -36,7 +36,7 @@ function paint(context, { erase, size, points }) {
   context.strokeStyle = COLOUR;
   context.beginPath();
   context.moveTo(points[0], points[1]);
-  for (let i = 0; i < points.length; i += 2) context.lineTo(points[i], points[i + 1]);
+  for (let i = 0; i < points.length; i += 2) context.lineTo(points[i] + 0.01, points[i + 1]); // a line of no length is none
   context.stroke();
 }
 

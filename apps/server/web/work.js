@@ -4,6 +4,8 @@ import * as api from "./api.js";
 
 const KEY = "gesso.jobs"; // a reloaded page waits for them again
 const STAGES = { load: "opening the model", text: "reading the prompt", encode: "reading the picture", denoise: "painting, step", decode: "developing" };
+const ATTEMPTS = 30; // at following a job
+const PAUSE = 1000; // milliseconds between them
 const OVER = ["completed", "failed", "cancelled"];
 const element = (id) => document.getElementById(id);
 
@@ -33,8 +35,11 @@ export function duration(seconds) {
   return `${Math.floor(seconds / 60)} min ${String(Math.round(seconds) % 60).padStart(2, "0")} s`;
 }
 
+function write(ids) {
+  sessionStorage.setItem(KEY, JSON.stringify(ids));
+}
+
 function draw() {
-  sessionStorage.setItem(KEY, JSON.stringify(jobs.map((job) => job.id)));
   element("work").hidden = jobs.length === 0;
   element("cancel").disabled = jobs.length === 0;
   element("cancel-all").hidden = jobs.length < 2;
@@ -59,28 +64,40 @@ function progress(name, data) {
   say(`${STAGES[data.stage] ?? (data.stage || "starting")}${steps}${eta}`);
 }
 
+/** Follows a job until it is over, again where the connection breaks. */
+async function follow(job) {
+  for (let attempt = 1; attempt <= ATTEMPTS; ++attempt) {
+    let over = false;
+    try {
+      await api.follow(job.id, (name, data) => {
+        if (!OVER.includes(name)) return progress(name, data);
+        over = true;
+        job.ended(name, data);
+      });
+    } catch (error) {
+      if (error.status === 404) return; // it is long over
+      if (error.status > 0) return tell.failed(error);
+    }
+    if (over) return;
+    say("the connection broke; trying again");
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  }
+  tell.failed(new Error("the server does not answer any more"));
+}
+
 async function followFirst() {
-  const job = jobs[0];
-  let over = false;
   element("bar").removeAttribute("value");
   say("waiting");
-  try {
-    await api.follow(job.id, (name, data) => {
-      if (!OVER.includes(name)) return progress(name, data);
-      over = true;
-      job.ended(name, data);
-    });
-    if (!over) tell.failed(new Error("the connection broke; the picture will be in the history"));
-  } catch (error) {
-    if (error.status !== 404) tell.failed(error); // 404: it is long over
-  }
-  jobs.shift();
+  await follow(jobs[0]);
+  const { id } = jobs.shift();
+  write(remembered().filter((each) => each !== id));
   draw();
 }
 
 /** Waits for a job; `ended` hears how it ended: ("completed" | "failed" | "cancelled", the job). */
 export async function add(id, ended) {
   jobs.push({ id, ended });
+  write([...new Set([...remembered(), id])]);
   draw();
   if (running) return;
   running = true;
