@@ -72,7 +72,8 @@ void stream(const Service& service, const Call& call, JobOrder order) {
       for (const PictureFile& picture : *job.pictures) reply->write(completed_event(job, picture));
     } else {
       const int status = job.state == JobState::kCancelled ? 503 : job.error_status;
-      Json error = parse_json(error_response("/v1/", status, job.error_code, job.error).body);
+      Json error = parse_json(
+          error_response("/v1/", status, job.error_code, job.error, client_field(job.api, job.error_field)).body);
       error["type"] = "error";
       reply->write("event: error\ndata: " + dumped(error) + "\n\n");
     }

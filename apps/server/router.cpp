@@ -58,9 +58,17 @@ const Route& Router::match(const Request& request, std::map<std::string, std::st
       return route;
     }
     allowed += (allowed.empty() ? "" : ", ") + route.method;
+    if (route.method == "GET") allowed += ", HEAD";
   }
-  if (!allowed.empty()) throw ApiError(405, "method_not_allowed", "this path takes " + allowed);
+  if (!allowed.empty()) throw ApiError(405, "method_not_allowed", "this path takes " + allowed).allowing(allowed);
   throw ApiError(404, "not_found", "there is no such path; /openapi.json lists what there is");
+}
+
+Response error_response(const std::string& path, const ApiError& error) {
+  Response response =
+      error_response(path, error.status(), error.code(), error.what(), error.field(), error.retry_after());
+  if (!error.allow().empty()) response.headers.emplace_back("Allow", error.allow());
+  return response;
 }
 
 Response error_response(const std::string& path, int status, const std::string& code, const std::string& message,

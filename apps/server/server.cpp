@@ -55,6 +55,7 @@ struct Server::Parts {
     add_model_routes(router, service);
     add_openai_routes(router, service);
     add_sdapi_routes(router, service);
+    add_description_routes(router, service);
   }
   ~Parts() {
     if (watchdog.joinable()) watchdog.join();
@@ -126,7 +127,7 @@ bool Server::Parts::refuse(const Request& request, Response& refusal) {
     static_cast<void>(access.check(request, route->needs_key));
     return false;
   } catch (const ApiError& error) {
-    refusal = error_response(request.path, error.status(), error.code(), error.what(), error.field());
+    refusal = error_response(request.path, error);
   }
   const auto cors = access.cors_headers(request);
   refusal.headers.insert(refusal.headers.end(), cors.begin(), cors.end());

@@ -24,7 +24,7 @@ void answer(const Call& call, const std::function<void(const Call&)>& handle) {
   try {
     handle(call);
   } catch (const ApiError& error) {
-    call.send(error_response(path, error.status(), error.code(), error.what(), error.field(), error.retry_after()));
+    call.send(error_response(path, error));
   } catch (const std::bad_alloc&) {
     call.send(error_response(path, 503, "out_of_memory", "out of memory", {}, 5));
   } catch (const std::exception& error) {
@@ -62,6 +62,12 @@ int http_status(gesso_status status) {
   }
 }
 
+std::string client_field(const std::string& api, const std::string& field) {
+  if (field == "init_image") return api == "sdapi" ? "init_images" : api == "openai" ? "image" : field;
+  if (field == "mask_image") return api == "native" ? field : "mask";
+  return field;
+}
+
 std::string without_paths(std::string text, const std::string& request,
                           const std::vector<std::pair<std::string, std::string>>& names) {
   const Json fields = parse_json(request);
@@ -86,7 +92,8 @@ void paint_for(const Service& service, const Call& call, JobOrder order, const s
     if (event != JobEvent::kEnd) return;
     if (job.state == JobState::kCompleted) return ended(answer, job);
     const int status = job.state == JobState::kCancelled ? 503 : job.error_status;
-    answer.send(error_response(answer.request.path, status, job.error_code, job.error));
+    answer.send(
+        error_response(answer.request.path, status, job.error_code, job.error, client_field(job.api, job.error_field)));
   };
   const std::string id = service.painter.submit(std::move(order), listener).id;
   call.reply->on_disconnect([painter = &service.painter, id] { painter->cancel(id); });

@@ -31,6 +31,7 @@ void add_model_routes(Router& router, const Service& service);
 void add_status_routes(Router& router, const Service& service);
 void add_openai_routes(Router& router, const Service& service);
 void add_sdapi_routes(Router& router, const Service& service);
+void add_description_routes(Router& router, const Service& service);
 void add_web_routes(Router& router);
 
 /// The job of a decoded request, checked. Throws ApiError.
@@ -56,6 +57,9 @@ int http_status(gesso_status status);
 /// A message without paths of this computer: the names of files that clients know stand for them.
 std::string without_paths(std::string text, const std::string& request,
                           const std::vector<std::pair<std::string, std::string>>& names);
+
+/// How the clients of an API call a field of the request.
+std::string client_field(const std::string& api, const std::string& field);
 
 /// Throws ApiError 415 unless the body says that it is JSON, or nothing.
 void expect_json(const Request& request);

@@ -66,7 +66,7 @@ void send_file(const File& file, const Call& call) {
 void add_web_routes(Router& router) {
   for (const File& file : kFiles)
     router.add(
-        {"GET", file.path, "The page", [&file](const Call& call) { send_file(file, call); }, Body::kNone, false});
+        {"GET", file.path, "The page", [&file](const Call& call) { send_file(file, call); }, Body::kNone, false, true});
 }
 
 }  // namespace server

@@ -2,6 +2,8 @@
 #include <filesystem>
 
 #include "device/cpu/cpu_device.h"
+#include "io/safetensors_writer.h"
+#include "media/codec.h"
 #include "ops/ops.h"
 #include "pipeline/engine.h"
 #include "pipeline/model_cache.h"
@@ -115,6 +117,34 @@ TEST_F(OpenModels, NoPictureDependsOnWhatWasPaintedBefore) {
   EXPECT_EQ(pixels(*warm, r), pixels(*make_engine({}), r));
   r.precision = "f32";
   EXPECT_EQ(pixels(*warm, r), pixels(*make_engine({}), r));
+}
+
+/// A copy of the demo model whose autoencoder can only decode.
+std::string decode_only(const std::filesystem::path& target) {
+  const auto file = open_tensor_file(GESSO_SOURCE_DIR "/models/demo/gesso-demo.safetensors");
+  std::vector<TensorInfo> kept;
+  for (const TensorInfo& t : file->tensors())
+    if (!t.name.starts_with("first_stage_model.encoder.") && !t.name.starts_with("first_stage_model.quant_conv."))
+      kept.push_back(t);
+  EXPECT_LT(kept.size(), file->tensors().size());
+  SafetensorsWriter writer(target, kept, file->metadata());
+  for (const TensorInfo& t : kept) writer.write(file->read(t));
+  writer.finish();
+  return target;
+}
+
+TEST_F(OpenModels, OneThatOnlyDecodesSaysSo) {
+  const auto engine = make_engine({});
+  Request r = request("a");
+  r.model = decode_only(folder.path() / "decode only.safetensors");
+  const auto picture = pixels(*engine, r);
+  EXPECT_EQ(picture, pixels(*engine, request("a")));
+  const std::string init = (folder.path() / "init.png").string();
+  std::ofstream(init, std::ios::binary) << encode_image({64, 64, 3, picture}, PictureFormat::kPng, {}, {});
+  r.init_image = init;
+  EXPECT_REFUSED(static_cast<void>(engine->generate(r, ignored, {})), ErrorCode::kUnsupported, "encod");
+  r.init_image.clear();
+  EXPECT_EQ(pixels(*engine, r), picture) << "the engine lives on";
 }
 
 TEST_F(OpenModels, PromptsAreMeasured) {

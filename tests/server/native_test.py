@@ -169,11 +169,21 @@ class Jobs(Case):
                 first = server.call("POST", "/api/v1/jobs", LONG)[2]["id"]
             server.call("DELETE", "/api/v1/jobs/" + first)
 
+    def test_what_is_being_cancelled_has_no_result(self):
+        told = 0
+        for i in range(150):
+            job = self.server.call("POST", "/api/v1/jobs", {"prompt": f"late {i}", "steps": 1 + i % 3})[2]["id"]
+            if self.server.call("DELETE", "/api/v1/jobs/" + job)[0] == 202:
+                told += 1
+                self.assertEqual(self.server.finished(job)["state"], "cancelled")
+            self.assertNotIn(job, self.server.outputs())
+        self.assertGreater(told, 0)
+
     def test_failures_have_their_reason(self):
         for code, text in (("numeric", "the decoder gave NaN"), ("bad_file", "damaged"), ("internal", "oh")):
             job = self.server.call("POST", "/api/v1/jobs", {"prompt": f"fail {code} {text}"})[2]
             done = self.server.finished(job["id"])
-            self.assertEqual((done["state"], done["error"]), ("failed", {"code": code, "message": text}))
+            self.assertEqual((done["state"], done["error"]), ("failed", {"code": code, "message": text, "field": None}))
             self.assertEqual(self.server.call("DELETE", "/api/v1/jobs/" + job["id"])[0], 204)
         job = self.server.call("POST", "/api/v1/jobs", {"prompt": "throw"})[2]
         self.assertEqual(self.server.finished(job["id"])["error"]["code"], "internal")
@@ -198,6 +208,9 @@ class Jobs(Case):
                          self.server.call("GET", done["pictures"][0]["url"])[2])
         self.assertEqual(list((self.server.folder / "outputs" / ".uploads").iterdir()), [])
         self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", "init_image": "R0lGODlh"}, 400, "init_image")
+        half = {**body, "init_image": text[:-60]}
+        failed = self.server.finished(self.server.call("POST", "/api/v1/jobs", half)[2]["id"])
+        self.assertEqual((failed["error"]["code"], failed["error"]["field"]), ("bad_file", "init_image"))
         failed = self.server.finished(self.server.call("POST", "/api/v1/jobs", {**body, "init_image": ""})[2]["id"])
         self.assertEqual((failed["state"], failed["error"]["code"]), ("failed", "usage"))
         self.assertEqual(list((self.server.folder / "outputs" / ".uploads").iterdir()), [])
@@ -269,8 +282,11 @@ class Queue(Case):
             status, headers, answer = server.call("POST", "/api/v1/jobs", LONG)
             self.assertEqual((status, answer["error"]["code"]), (429, "queue_full"))
             self.assertGreaterEqual(int(headers["Retry-After"]), 1)
-            for path in ("/health", "/api/v1/models", "/api/v1/jobs", "/sdapi/v1/options", "/v1/models", "/metrics"):
+            for path in ("/health", "/api/v1/models", "/api/v1/jobs", "/sdapi/v1/options", "/sdapi/v1/progress", "/v1/models", "/metrics"):
                 self.assertEqual(server.call("GET", path)[0], 200)
+            self.assertEqual(server.call("POST", "/sdapi/v1/options", {"sd_model_checkpoint": "demo"})[0], 200)
+            self.assertEqual(server.call("POST", "/api/v1/models/refresh")[0], 200)
+            self.assertEqual(server.call("POST", "/api/v1/tokens", {"prompt": "x"})[0], 200)
             self.assertEqual([job["state"] for job in server.call("GET", "/api/v1/jobs")[2]["jobs"]],
                              ["running", "queued", "queued"])
             self.assertEqual(server.call("DELETE", "/api/v1/jobs/" + waiting[0]["id"])[0], 202)
@@ -356,6 +372,30 @@ class Process(Case):
         with Server() as server:
             with self.assertRaisesRegex(AssertionError, "another server keeps its results"):
                 Server(folder=server.folder).start()
+
+    def test_a_working_folder_that_is_gone(self):
+        with Server() as server:
+            server.process.terminate()
+            server.process.communicate()
+            gone = server.folder / "gone"
+            gone.mkdir()
+            server.cwd = gone
+            server.start(in_child=gone.rmdir)
+            for path in ("/sdapi/v1/loras", "/sdapi/v1/upscalers", "/sdapi/v1/sd-vae"):
+                self.assertEqual(server.call("GET", path)[::2], (200, []))
+            job = server.call("POST", "/api/v1/jobs", {"prompt": "x"})[2]
+            self.assertEqual(server.finished(job["id"])["state"], "completed")
+
+    def test_a_thousand_jobs_leave_no_memory_behind(self):
+        with Server("--queue", "100") as server:
+            def paint(count):
+                for i in range(count):
+                    body = {"prompt": f"client {i}", "seed": i, "width": 64, "height": 64}
+                    self.assertEqual(server.call("POST", "/sdapi/v1/txt2img", body)[0], 200)
+            paint(200)
+            before = server.resident()
+            paint(800)
+            self.assertLess(server.resident(), before * 1.05 + (1 << 20))
 
     def test_without_a_model(self):
         with Server(models=()) as server:

@@ -33,6 +33,7 @@ class Server:
             (self.folder / name).write_text(text)
         self.model = ["-m", str(model)] if model else ["--no-model"]
         self.options = options
+        self.cwd = self.folder
         self.environment = {"PATH": os.environ["PATH"], "GESSO_DEMO_MODEL": str(self.folder / "none"),
                             "GESSO_FAKE_STEP_MS": str(step_ms)}
         self.environment.update((k, v) for k, v in os.environ.items() if k.endswith("SAN_OPTIONS"))
@@ -50,18 +51,24 @@ class Server:
         if "Sanitizer" in output:
             raise AssertionError(output)
 
-    def start(self):
+    def start(self, in_child=None):
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--port", "0", "--outputs", str(self.folder / "outputs"), "--models",
              str(self.folder / "models"), *self.model, *self.options],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment, cwd=self.folder, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment, cwd=self.cwd, text=True,
+            preexec_fn=in_child)
         lines = []
         for line in self.process.stdout:
             lines.append(line)
             if match := re.search(r"serves http://\S+:(\d+)/", line):
                 self.port = int(match[1])
                 return
+        self.process.communicate()
         raise AssertionError("the server did not start: " + "".join(lines))
+
+    def resident(self):
+        """Bytes of memory that the server has."""
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def outputs(self):
         return sorted(p.name for p in (self.folder / "outputs").iterdir() if not p.name.startswith("."))
