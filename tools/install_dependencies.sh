@@ -7,7 +7,7 @@ set -euo pipefail
 run=(build-essential cmake ninja-build pkg-config ccache libdnnl-dev ocl-icd-opencl-dev libhwy-dev nlohmann-json3-dev libcli11-dev
      libfmt-dev libpng-dev libjpeg62-turbo-dev libwebp-dev zlib1g-dev libutf8proc-dev libboost1.81-dev)
 tests=(libgtest-dev libgmock-dev libpcre2-dev python3)
-ci=(clang-14 libclang-rt-14-dev clang-format-14 git)
+ci=(clang-14 libclang-rt-14-dev clang-format-14 git chromium chromium-driver fonts-dejavu-core)
 
 case "${1:-run}" in
   run) wanted=("${run[@]}") ;;
@@ -21,10 +21,11 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   exit 0
 fi
 
-# Ubuntu has its own names for the JPEG library and Boost.
+# Ubuntu has its own names for the JPEG library and Boost, and Chromium only as a snap: the browser's tests are skipped.
 . /etc/os-release
 if [[ ${ID:-} == ubuntu ]]; then
   for i in "${!wanted[@]}"; do
+    if [[ ${wanted[i]} == chromium* ]]; then unset 'wanted[i]'; continue; fi
     if [[ ${wanted[i]} == libjpeg62-turbo-dev ]]; then wanted[i]=libjpeg-dev; fi
     if [[ ${wanted[i]} == libboost1.81-dev ]]; then wanted[i]=libboost-dev; fi
   done

@@ -66,6 +66,10 @@ void declare(CLI::App& app, server::Options& options, Words& words) {
   whole("--max-batch", options.limits.batch, 1, 10000, "pictures of one request");
   whole("--max-connections", options.http.connections, 1, 10000, "clients at once");
   whole("--max-body", options.http.body_bytes, 1024, 1 << 20, "bytes of a request without pictures");
+  app.add_option("--idle-unload", options.idle_unload_minutes,
+                 "minutes after which a model that nobody uses gives its memory back; 0: never")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   whole("--drain", options.drain_seconds, 0, 86400, "seconds that running work may take after SIGTERM");
   seconds("--header-time", words.header_seconds, "seconds in which a request's header must arrive");
   seconds("--body-time", words.body_seconds, "seconds in which a request's body must arrive");

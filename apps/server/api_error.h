@@ -20,10 +20,16 @@ class ApiError : public std::runtime_error {
   int retry_after() const { return retry_after_; }  ///< seconds; 0: not worth trying again
   const std::string& code() const { return code_; }
   const std::string& field() const { return field_; }
+  /// Of a 405: the methods that the path takes ("GET, POST").
+  const std::string& allow() const { return allow_; }
+  ApiError&& allowing(std::string methods) && {
+    allow_ = std::move(methods);
+    return std::move(*this);
+  }
 
  private:
   int status_, retry_after_;
-  std::string code_, field_;
+  std::string code_, field_, allow_;
 };
 
 inline ApiError bad_field(const std::string& field, const std::string& message) {

@@ -14,6 +14,7 @@ namespace http = beast::http;
 constexpr size_t kSlice = 64 << 10;  // bytes that a client must take within the write time
 constexpr size_t kMostParts = 4096;  // of a stream, that a client may leave lying
 constexpr std::chrono::milliseconds kLinger{1000};
+constexpr size_t kLingerBytes = 16 << 20;  // that a client may still send after its answer
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -349,9 +350,10 @@ void Connection::linger() {
     deadline(kLinger, Deadline::kClose);
     if (watching_) socket_.cancel(ignored);
   }
-  socket_.async_read_some(net::buffer(scratch_), [this, self = shared_from_this()](const ErrorCode& error, size_t) {
+  socket_.async_read_some(net::buffer(scratch_), [this, self = shared_from_this()](const ErrorCode& error, size_t n) {
     if (!open_) return;
-    if (error) return close();
+    lingered_ += n;
+    if (error || lingered_ > kLingerBytes) return close();
     linger();
   });
 }

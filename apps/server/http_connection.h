@@ -95,7 +95,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<Parser> parser_;
   Request request_;
   std::deque<std::string> outbox_;
-  size_t written_ = 0;  ///< bytes of the outbox's first part
+  size_t written_ = 0;   ///< bytes of the outbox's first part
+  size_t lingered_ = 0;  ///< bytes that came after the last answer
   std::function<void()> disconnected_;
   uint64_t serial_ = 0;  ///< of the answer that is due
   uint64_t deadline_id_ = 0;

@@ -61,6 +61,7 @@ struct JobView {
   bool kept = false;
   int error_status = 0;  ///< HTTP status of a failed job
   std::string error_code = {}, error = {};
+  std::string error_field = {};  ///< of the request, that a failed job is about; empty: none, or unknown
   std::shared_ptr<const PictureFiles> pictures = {};  ///< when completed; only with its end event if the job is kept
 
   bool over() const { return state != JobState::kQueued && state != JobState::kRunning; }

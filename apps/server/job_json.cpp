@@ -44,7 +44,9 @@ std::string job_json(const JobView& job) {
   out["request"] = parse_json(job.request);
   out["format"] = job.format;
   if (job.state == JobState::kFailed || job.state == JobState::kCancelled)
-    out["error"] = {{"code", job.error_code}, {"message", job.error}};
+    out["error"] = {{"code", job.error_code},
+                    {"message", job.error},
+                    {"field", job.error_field.empty() ? Json() : Json(job.error_field)}};
   out["pictures"] = Json::array();
   if (!job.pictures || !job.kept) return dumped(out);
   for (size_t i = 0; i < job.pictures->size(); ++i) {

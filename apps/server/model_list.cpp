@@ -79,8 +79,10 @@ std::string listed(const std::vector<ModelList::Entry>& entries) {
 
 }  // namespace
 
-ModelList::ModelList(std::optional<fs::path> folder, std::optional<fs::path> chosen)
-    : folder_(folder ? std::optional(fs::absolute(*folder)) : std::nullopt), given_(std::move(chosen)) {
+ModelList::ModelList(std::optional<fs::path> folder, std::optional<fs::path> chosen, KindOf kind_of)
+    : folder_(folder ? std::optional(fs::absolute(*folder)) : std::nullopt),
+      given_(std::move(chosen)),
+      kind_of_(std::move(kind_of)) {
   std::error_code error;
   if (folder_ && !fs::is_directory(*folder_, error))
     throw std::runtime_error("--models: '" + folder_->string() + "' is not a folder");
@@ -108,6 +110,10 @@ void ModelList::refresh() {
     }
     if (!chosen_) chosen_ = name;
   }
+  for (Entry& entry : found)
+    if (const auto before = std::ranges::find(entries_, entry.name, &Entry::name);
+        before != entries_.end() && before->modified == entry.modified && before->bytes == entry.bytes)
+      entry.kind = before->kind;
   entries_ = std::move(found);
   if (chosen_ && std::ranges::find(entries_, *chosen_, &Entry::name) == entries_.end()) chosen_.reset();
   if (!chosen_ && !entries_.empty()) chosen_ = entries_.front().name;
@@ -116,6 +122,23 @@ void ModelList::refresh() {
 std::vector<ModelList::Entry> ModelList::entries() const {
   const std::lock_guard lock(mutex_);
   return entries_;
+}
+
+bool ModelList::kinds_are_known() const {
+  if (!kind_of_) return true;
+  const std::lock_guard lock(mutex_);
+  return std::ranges::none_of(entries_, [](const Entry& entry) { return entry.kind.empty(); });
+}
+
+void ModelList::learn_kinds() {
+  if (!kind_of_) return;
+  for (const Entry& entry : entries()) {
+    if (!entry.kind.empty()) continue;
+    const std::string kind = kind_of_(entry.path);
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(entries_, entry.name, &Entry::name);
+    if (found != entries_.end() && found->modified == entry.modified) found->kind = kind;
+  }
 }
 
 std::optional<ModelList::Entry> ModelList::chosen() const {

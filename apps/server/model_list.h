@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,14 +17,22 @@ class ModelList {
     std::filesystem::path path;
     uintmax_t bytes = 0;
     int64_t modified = 0;  ///< seconds since 1970
+    /// "checkpoint", or the role of what else it holds ("vae", "lora", "clip_l" ...); "unknown"; empty: nobody looked.
+    std::string kind = {};
   };
+  /// Looks into a file and says its kind.
+  using KindOf = std::function<std::string(const std::filesystem::path&)>;
 
   /// Throws std::runtime_error if the folder is none.
-  ModelList(std::optional<std::filesystem::path> folder, std::optional<std::filesystem::path> chosen);
+  ModelList(std::optional<std::filesystem::path> folder, std::optional<std::filesystem::path> chosen,
+            KindOf kind_of = {});
 
   /// Looks at the folder again.
   void refresh();
   std::vector<Entry> entries() const;
+  bool kinds_are_known() const;
+  /// Looks into the files that nobody has looked into. Takes a while where there are many.
+  void learn_kinds();
   /// The model of requests that name none: that of -m, else the only or first one of the folder.
   std::optional<Entry> chosen() const;
   void choose(const Entry& entry);
@@ -34,6 +43,7 @@ class ModelList {
  private:
   const std::optional<std::filesystem::path> folder_;
   const std::optional<std::filesystem::path> given_;
+  const KindOf kind_of_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
   std::optional<std::string> chosen_;

@@ -116,29 +116,21 @@ void send_picture(const Service& service, const Call& call) {
              .headers = {{"Cache-Control", "private, max-age=31536000, immutable"}}});
 }
 
-void list_models(const Service& service, const Call& call) {
-  const auto chosen = service.models.chosen();
-  Json list = Json::array();
-  for (const ModelList::Entry& entry : service.models.entries())
-    list.push_back({{"name", entry.name},
-                    {"bytes", entry.bytes},
-                    {"modified", entry.modified},
-                    {"default", chosen && chosen->name == entry.name}});
-  call.send_json(dumped({{"models", std::move(list)}}));
-}
-
-void inspect_model(const Service& service, const Call& call) {
-  const ModelList::Entry entry = service.models.find("name", std::string(call.request.parameter("name")));
-  const std::string path = entry.path.string();
-  const char* paths[] = {path.c_str()};
+/// What a picture file says about itself: the page takes settings from it, whichever program painted it.
+void picture_info(const Call& call) {
+  expect_json(call.request);
+  const Json body = parse_object(call.request.body);
+  Fields fields(body);
+  const Json* image = fields.find("image");
+  if (!image) throw bad_field("image", "missing; it holds the picture in base64");
+  if (const auto unknown = fields.unknown(); !unknown.empty())
+    throw bad_field(unknown.front().substr(0, 100), "unknown; image is known");
+  const std::string bytes = picture_of("image", *image);
   gesso_error error = {};
-  const std::unique_ptr<char, decltype(&gesso_free)> found(gesso_inspect(service.engine, paths, 1, &error), gesso_free);
-  if (!found)
-    throw ApiError(error.code == GESSO_NOT_FOUND ? 404 : 400, gesso_status_name(error.code), error.message, "name");
-  std::string text = found.get();
-  // the folders of this computer are nobody's business
-  for (size_t at; (at = text.find(path)) != text.npos;) text.replace(at, path.size(), entry.name);
-  call.send_json(text);
+  const std::unique_ptr<char, decltype(&gesso_free)> found(
+      gesso_picture_info(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), &error), gesso_free);
+  if (!found) throw bad_field("image", error.message);
+  call.send_json(found.get());
 }
 
 }  // namespace
@@ -155,12 +147,7 @@ void add_native_routes(Router& router, const Service& service) {
   router.add({"GET", "/api/v1/jobs/{id}/events", "What happens to a job, as server-sent events", with(send_events)});
   // without a key: whoever knows the id, which nobody guesses, may look, as a page's <img> does
   router.add({"GET", "/api/v1/jobs/{id}/pictures/{index}", "A picture", with(send_picture), Body::kNone, false});
-  router.add({"GET", "/api/v1/models", "Models that requests may name", with(list_models)});
-  router.add({"GET", "/api/v1/models/inspect", "What the model ?name= holds", with(inspect_model)});
-  router.add({"POST", "/api/v1/models/refresh", "Look at the folder of models again", [&service](const Call& call) {
-                service.models.refresh();
-                list_models(service, call);
-              }});
+  router.add({"POST", "/api/v1/pictures/info", "What a picture file says about itself", picture_info, Body::kPicture});
 }
 
 }  // namespace server

@@ -72,7 +72,8 @@ void stream(const Service& service, const Call& call, JobOrder order) {
       for (const PictureFile& picture : *job.pictures) reply->write(completed_event(job, picture));
     } else {
       const int status = job.state == JobState::kCancelled ? 503 : job.error_status;
-      Json error = parse_json(error_response("/v1/", status, job.error_code, job.error).body);
+      Json error = parse_json(
+          error_response("/v1/", status, job.error_code, job.error, client_field(job.api, job.error_field)).body);
       error["type"] = "error";
       reply->write("event: error\ndata: " + dumped(error) + "\n\n");
     }
@@ -112,7 +113,7 @@ void add_openai_routes(Router& router, const Service& service) {
     return [&service, handle](const Call& call) { handle(service, call); };
   };
   router.add({"GET", "/v1/models", "OpenAI: models", with(list_models)});
-  router.add({"GET", "/v1/models/{model}", "OpenAI: one model", [&service](const Call& call) {
+  router.add({"GET", "/v1/models/{model...}", "OpenAI: one model", [&service](const Call& call) {
                 call.send_json(dumped(model_json(service.models.find("model", call.values.at("model")))));
               }});
   router.add({"POST", "/v1/images/generations", "OpenAI: paint", with(generate), Body::kJson});

@@ -28,6 +28,7 @@ struct Options {
   int queue = 64;                    ///< jobs that wait
   int queue_per_client = 0;          ///< of one client; 0: as many as the queue takes
   int drain_seconds = 30;            ///< what is running may take so long after SIGTERM
+  double idle_unload_minutes = 0;    ///< a model that is not used for so long is closed; 0: never
   int threads = 0;                   ///< 0: every physical core
   std::string memory = "0";          ///< as in a request
   RequestLimits limits;

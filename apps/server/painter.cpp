@@ -5,31 +5,23 @@
 
 #include "server/api_error.h"
 #include "server/job_json.h"
+#include "server/json.h"
 #include "server/progress.h"
+#include "server/service.h"
 
 namespace server {
 namespace {
 
-constexpr size_t kEndedKept = 64;  // a request may have a megabyte
+constexpr int kCancelledStatus = 499;  // nginx's "client closed request"
+constexpr size_t kEndedKept = 64;      // a request may have a megabyte
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// The HTTP status that a failed job stands for.
-int http_status(gesso_status status) {
-  switch (status) {
-    case GESSO_USAGE:
-      return 400;
-    case GESSO_NOT_FOUND:
-      return 404;
-    case GESSO_UNSUPPORTED:
-      return 501;
-    case GESSO_OUT_OF_MEMORY:
-      return 503;
-    default:
-      return 500;
-  }
+/// The file that a field of the request names.
+std::string path_of(const std::string& request, const std::string& field) {
+  return parse_json(request).value(field, "");
 }
 
 }  // namespace
@@ -174,7 +166,7 @@ bool Painter::cancel(const std::string& id) {
     }
   }
   if (waiting) {
-    finish(waiting, JobState::kCancelled, "cancelled", "cancelled while it waited", 499, nullptr);
+    finish(waiting, JobState::kCancelled, "cancelled", "cancelled while it waited", kCancelledStatus, nullptr);
     tell_positions();
   }
   return true;
@@ -248,7 +240,8 @@ void Painter::on_event(Job& job, const gesso_event& event) {
     return;
   }
   if (event.kind == GESSO_EVENT_MESSAGE) {
-    for (const auto& [number, listener] : job.listeners) listener(JobEvent::kMessage, job.view, event.text);
+    const std::string text = without_paths(event.text, job.order.request, job.order.names);
+    for (const auto& [number, listener] : job.listeners) listener(JobEvent::kMessage, job.view, text);
     return;
   }
   if (!job.meter.update(event)) return;
@@ -266,9 +259,8 @@ void Painter::paint(const JobPointer& job) {
   const gesso_status status = gesso_generate(engine_, job->order.request.c_str(), on_each, job.get(), &result, &error);
   const std::unique_ptr<gesso_result, decltype(&gesso_result_free)> owner(result, gesso_result_free);
   if (status == GESSO_CANCELLED)
-    return finish(job, JobState::kCancelled, "cancelled", "cancelled while it was painted", 499, nullptr);
-  if (status != GESSO_OK)
-    return finish(job, JobState::kFailed, gesso_status_name(status), error.message, http_status(status), nullptr);
+    return finish(job, JobState::kCancelled, "cancelled", "cancelled while it was painted", kCancelledStatus, nullptr);
+  if (status != GESSO_OK) return fail(job, status, error.message);
   try {
     const auto pictures = encode(job->order, result);
     JobView done;
@@ -289,6 +281,23 @@ void Painter::paint(const JobPointer& job) {
   } catch (const std::exception& failure) {
     finish(job, JobState::kFailed, "io", failure.what(), 507, nullptr);
   }
+}
+
+/// The library could not paint. Where a picture that came with the request is to blame, so is the request.
+void Painter::fail(const JobPointer& job, gesso_status status, const std::string& message) {
+  const JobOrder& order = job->order;
+  int http = http_status(status);
+  for (const auto& [field, name] : order.names) {
+    const std::string path = path_of(order.request, field);
+    const bool uploaded =
+        std::ranges::any_of(order.uploads, [&](const UploadPointer& upload) { return upload->path() == path; });
+    if (!uploaded || message.find(path) == message.npos) continue;
+    if (status == GESSO_BAD_FILE) http = 400;
+    const std::lock_guard lock(mutex_);
+    job->view.error_field = field;
+  }
+  finish(job, JobState::kFailed, gesso_status_name(status), without_paths(message, order.request, order.names), http,
+         nullptr);
 }
 
 std::shared_ptr<const PictureFiles> Painter::encode(const JobOrder& order, const gesso_result* result) {
@@ -324,7 +333,16 @@ void Painter::finish(const JobPointer& job, JobState state, const std::string& c
     job->view.error = message;
     job->view.error_code = code;
     job->view.error_status = status;
-    if (state == JobState::kCompleted) {
+    if (state == JobState::kCompleted && job->cancelled) {
+      // Too late to stop it, but whoever was told that it is being cancelled shall not find its result.
+      if (job->view.kept) results_.remove(job->view.id);
+      job->view.state = JobState::kCancelled;
+      job->view.error_code = "cancelled";
+      job->view.error = "cancelled while it was painted";
+      job->view.error_status = kCancelledStatus;
+      pictures = nullptr;
+      ++counters_.cancelled;
+    } else if (state == JobState::kCompleted) {
       job->view.progress.fraction = 1;
       job->view.progress.eta = 0;
       ++counters_.completed;

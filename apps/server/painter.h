@@ -65,6 +65,7 @@ class Painter {
   void on_event(Job& job, const gesso_event& event);
   void finish(const JobPointer& job, JobState state, const std::string& code, const std::string& message, int status,
               std::shared_ptr<const PictureFiles> pictures);
+  void fail(const JobPointer& job, gesso_status status, const std::string& message);
   void tell_positions();
   JobPointer known(const std::string& id) const;
   std::shared_ptr<const PictureFiles> encode(const JobOrder& order, const gesso_result* result);

@@ -140,6 +140,28 @@ Decoded decode_native(std::string_view body, std::string_view format, std::strin
   return out;
 }
 
+bool is_model_field(const std::string& name) {
+  return file_kind(name) == "model";
+}
+
+std::vector<std::pair<std::string, std::string>> name_models(const ModelList& models, Json& fields) {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (auto& [name, value] : fields.items()) {
+    if (!is_model_field(name) || !value.is_string() || value == "") continue;
+    const ModelList::Entry entry = models.find(name, value.get<std::string>());
+    names.emplace_back(name, entry.name);
+    value = entry.path.string();
+  }
+  const auto given = [&](const char* name) { return fields.contains(name) && fields[name] != ""; };
+  if (given("model") || given("diffusion_model")) return names;
+  const auto chosen = models.chosen();
+  if (!chosen)
+    throw ApiError(404, "not_found", "this server has no model: start it with -m FILE or --models FOLDER", "model");
+  names.emplace_back("model", chosen->name);
+  fields["model"] = chosen->path.string();
+  return names;
+}
+
 JobOrder make_order(const DecoderContext& context, const Decoded& decoded) {
   Json fields = decoded.fields;
   for (const auto& [name, bytes] : decoded.pictures) fields[name] = "";  // their files come when all else is right
@@ -151,26 +173,14 @@ JobOrder make_order(const DecoderContext& context, const Decoded& decoded) {
   check_limits(fields, context.limits);
 
   JobOrder order;
-  for (const auto& [name, value] : fields.items()) {
-    const std::string file = file_kind(name);
-    if (file.empty() || !value.is_string() || value == "") continue;
-    if (file != "model") throw bad_field(name, "a request cannot name files of the server's computer");
-    const ModelList::Entry entry = context.models.find(name, value.get<std::string>());
-    order.names.emplace_back(name, entry.name);
-    value = entry.path.string();
-  }
+  for (const auto& [name, value] : fields.items())
+    if (const std::string file = file_kind(name); !file.empty() && file != "model" && value.is_string() && value != "")
+      throw bad_field(name, "a request cannot name files of the server's computer");
+  order.names = name_models(context.models, fields);
   for (const auto& [name, bytes] : decoded.pictures) {
     order.uploads.push_back(context.uploads.keep(bytes));
     order.names.emplace_back(name, kUploaded);
     fields[name] = order.uploads.back()->path().string();
-  }
-  const auto given = [&](const char* name) { return fields.contains(name) && fields[name] != ""; };
-  if (!given("model") && !given("diffusion_model")) {
-    const auto chosen = context.models.chosen();
-    if (!chosen)
-      throw ApiError(404, "not_found", "this server has no model: start it with -m FILE or --models FOLDER", "model");
-    order.names.emplace_back("model", chosen->name);
-    fields["model"] = chosen->path.string();
   }
   order.request = dumped(fields);
   order.format = decoded.format;

@@ -47,6 +47,12 @@ Decoded decode_openai_variation(std::string_view content_type, std::string_view 
 Decoded decode_sdapi(std::string_view body);
 Decoded decode_sdapi_over(std::string_view body);
 
+/// Whether a field of the schema names a model file.
+bool is_model_field(const std::string& name);
+/// Puts files in place of models' names, and the default model where none is named. Returns the names, by field. Throws
+/// ApiError: 404 with the models that there are.
+std::vector<std::pair<std::string, std::string>> name_models(const ModelList& models, Json& fields);
+
 /// Checks the fields against the schema and the server's limits, and puts files in place of models' names. Throws
 /// ApiError: 400 with the field, 404 with the models that there are, 501 for what the engine cannot do.
 JobOrder make_order(const DecoderContext& context, const Decoded& decoded);

@@ -7,10 +7,16 @@
 namespace server {
 namespace {
 
-/// Whether a path fits a pattern; fills in the values of its {names}.
+/// Whether a path fits a pattern; fills in the values of its {names}, and of the one {name...} that may hold slashes.
 bool fits(std::string_view pattern, std::string_view path, std::map<std::string, std::string>& values) {
   while (!pattern.empty() || !path.empty()) {
     const std::string_view wanted = pattern.substr(0, pattern.find('/', 1));
+    if (wanted.ends_with("...}")) {
+      const std::string_view rest = pattern.substr(wanted.size());
+      if (path.size() <= rest.size() + 1 || path[0] != '/' || !path.ends_with(rest)) return false;
+      values[std::string(wanted.substr(2, wanted.size() - 6))] = path.substr(1, path.size() - rest.size() - 1);
+      return true;
+    }
     const std::string_view part = path.substr(0, path.find('/', 1));
     pattern.remove_prefix(wanted.size());
     path.remove_prefix(part.size());
@@ -52,9 +58,17 @@ const Route& Router::match(const Request& request, std::map<std::string, std::st
       return route;
     }
     allowed += (allowed.empty() ? "" : ", ") + route.method;
+    if (route.method == "GET") allowed += ", HEAD";
   }
-  if (!allowed.empty()) throw ApiError(405, "method_not_allowed", "this path takes " + allowed);
+  if (!allowed.empty()) throw ApiError(405, "method_not_allowed", "this path takes " + allowed).allowing(allowed);
   throw ApiError(404, "not_found", "there is no such path; /openapi.json lists what there is");
+}
+
+Response error_response(const std::string& path, const ApiError& error) {
+  Response response =
+      error_response(path, error.status(), error.code(), error.what(), error.field(), error.retry_after());
+  if (!error.allow().empty()) response.headers.emplace_back("Allow", error.allow());
+  return response;
 }
 
 Response error_response(const std::string& path, int status, const std::string& code, const std::string& message,

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "server/api_error.h"
 #include "server/http.h"
 
 namespace server {
@@ -25,11 +26,12 @@ enum class Body { kNone, kJson, kPicture };
 
 struct Route {
   std::string method;
-  std::string pattern;                      ///< "/api/v1/jobs/{id}"
+  std::string pattern;                      ///< "/api/v1/jobs/{id}"; {name...} takes slashes too
   std::string summary;                      ///< one line for the API's description
   std::function<void(const Call&)> handle;  ///< may throw ApiError
   Body body = Body::kNone;
   bool needs_key = true;
+  bool page = false;  ///< a file of the page, no part of the API
 };
 
 class Router {
@@ -44,6 +46,7 @@ class Router {
 };
 
 /// The form in which the clients of a path read errors.
+Response error_response(const std::string& path, const ApiError& error);
 Response error_response(const std::string& path, int status, const std::string& code, const std::string& message,
                         const std::string& field = {}, int retry_after = 0);
 

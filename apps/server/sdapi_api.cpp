@@ -139,9 +139,10 @@ void set_options(const Service& service, const Call& call) {
   answer.send_json("null");
 }
 
-void list_models(const Service& service, const Call& call) {
+void send_models(const Service& service, const Call& call) {
   Json list = Json::array();
   for (const ModelList::Entry& entry : service.models.entries()) {
+    if (entry.kind != "checkpoint" && entry.kind != "unknown") continue;
     const std::string stem = std::filesystem::path(entry.name).stem().string();
     list.push_back({{"title", entry.name},
                     {"model_name", stem},
@@ -151,6 +152,38 @@ void list_models(const Service& service, const Call& call) {
                     {"config", nullptr}});
   }
   call.send_json(dumped(list));
+}
+
+void list_models(const Service& service, const Call& call) {
+  with_kinds(service, call, [&service](const Call& later) { send_models(service, later); });
+}
+
+void send_vaes(const Service& service, const Call& call) {
+  Json list = Json::array();
+  for (const ModelList::Entry& entry : service.models.entries())
+    if (entry.kind == "vae") list.push_back({{"model_name", entry.name}, {"filename", entry.name}});
+  call.send_json(dumped(list));
+}
+
+void list_vaes(const Service& service, const Call& call) {
+  with_kinds(service, call, [&service](const Call& later) { send_vaes(service, later); });
+}
+
+/// Frees the memory of every model; the next request loads its own again.
+void unload_models(const Service& service, const Call& call) {
+  later(service, call, [&service](const Call& waiting) {
+    gesso_unload(service.engine, nullptr, 0, nullptr);
+    waiting.send_json("{}");
+  });
+}
+
+void reload_model(const Service& service, const Call& call) {
+  const auto chosen = service.models.chosen();
+  if (!chosen) throw ApiError(404, "not_found", "this server has no model", "sd_model_checkpoint");
+  later(service, call, [&service, chosen](const Call& waiting) {
+    load_model(service, *chosen);
+    waiting.send_json("{}");
+  });
 }
 
 void list_samplers(const Call& call) {
@@ -239,7 +272,10 @@ void add_sdapi_routes(Router& router, const Service& service) {
         call.send_json("null");
       },
       Body::kNone);
-  for (const char* name : {"sd-vae", "upscalers", "latent-upscale-modes", "loras", "hypernetworks", "face-restorers",
+  get("sd-vae", with(list_vaes));
+  post("unload-checkpoint", with(unload_models), Body::kNone);
+  post("reload-checkpoint", with(reload_model), Body::kNone);
+  for (const char* name : {"upscalers", "latent-upscale-modes", "loras", "hypernetworks", "face-restorers",
                            "prompt-styles", "sd-modules", "realesrgan-models"})
     get(name, always("[]"));
   get("embeddings", always(R"({"loaded":{},"skipped":{}})"));

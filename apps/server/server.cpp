@@ -27,6 +27,13 @@ EnginePointer open_engine(const Options& options) {
   return engine;
 }
 
+std::string minutes_text(double minutes) {
+  std::string number = std::to_string(minutes);
+  number.erase(number.find_last_not_of('0') + 1);
+  if (number.ends_with('.')) number.pop_back();
+  return number + (minutes == 1 ? " minute" : " minutes");
+}
+
 Painter::Limits painter_limits(const Options& options) {
   return {static_cast<size_t>(options.queue), static_cast<size_t>(options.queue_per_client)};
 }
@@ -37,7 +44,7 @@ struct Server::Parts {
   explicit Parts(const Options& given)
       : options(given),
         engine(open_engine(options)),
-        models(options.models, options.model),
+        models(options.models, options.model, [this](const std::filesystem::path& path) { return kind_of(path); }),
         results(options.outputs),
         painter(engine.get(), results, painter_limits(options)),
         access(options.keys, options.hosts, options.origins),
@@ -45,14 +52,18 @@ struct Server::Parts {
     add_web_routes(router);
     add_status_routes(router, service);
     add_native_routes(router, service);
+    add_model_routes(router, service);
     add_openai_routes(router, service);
     add_sdapi_routes(router, service);
+    add_description_routes(router, service);
   }
   ~Parts() {
     if (watchdog.joinable()) watchdog.join();
   }
 
   HttpHandler handler();
+  std::string kind_of(const std::filesystem::path& path) const;
+  std::function<void()> regular_chore() const;
   bool refuse(const Request& request, Response& refusal);
   void handle(Request request, ReplyPointer reply);
   void stop();
@@ -66,7 +77,8 @@ struct Server::Parts {
   Painter painter;
   const Access access;
   Router router;
-  const Service service{options, engine.get(), models, results, painter, access, router, uploads};
+  Chores chores{regular_chore()};
+  const Service service{options, engine.get(), models, results, painter, access, router, uploads, chores};
   HttpServer http;  // before the painter it goes, so that clients it turns away can still be cancelled
 
   std::mutex mutex;
@@ -115,7 +127,7 @@ bool Server::Parts::refuse(const Request& request, Response& refusal) {
     static_cast<void>(access.check(request, route->needs_key));
     return false;
   } catch (const ApiError& error) {
-    refusal = error_response(request.path, error.status(), error.code(), error.what(), error.field());
+    refusal = error_response(request.path, error);
   }
   const auto cors = access.cors_headers(request);
   refusal.headers.insert(refusal.headers.end(), cors.begin(), cors.end());
@@ -125,19 +137,37 @@ bool Server::Parts::refuse(const Request& request, Response& refusal) {
 void Server::Parts::handle(Request request, ReplyPointer reply) {
   Call call{.request = std::move(request), .reply = std::move(reply)};
   call.headers = access.cors_headers(call.request);
-  const std::string path = call.request.path;
   if (call.request.method == "OPTIONS") return call.send({.status = 204, .content_type = ""});
-  try {
+  answer(call, [&](const Call&) {
     const Route& route = router.match(call.request, call.values);
     call.client = access.check(call.request, route.needs_key);
     route.handle(call);
-  } catch (const ApiError& error) {
-    call.send(error_response(path, error.status(), error.code(), error.what(), error.field(), error.retry_after()));
-  } catch (const std::bad_alloc&) {
-    call.send(error_response(path, 503, "out_of_memory", "out of memory", {}, 5));
-  } catch (const std::exception& error) {
-    call.send(error_response(path, 500, "internal", error.what()));
-  }
+  });
+}
+
+/// What a model file is for, by what it holds.
+std::string Server::Parts::kind_of(const std::filesystem::path& path) const {
+  const std::string name = path.string();
+  const char* names[] = {name.c_str()};
+  const std::unique_ptr<char, decltype(&gesso_free)> found(gesso_inspect(engine.get(), names, 1, nullptr), gesso_free);
+  if (!found) return "unknown";
+  Json report = parse_json(found.get());
+  std::string kind = "unknown";
+  for (Json& file : report["files"])
+    for (const Json& component : file["components"]) {
+      const std::string role = component.value("role", "");
+      if (role == "diffusion_model") return "checkpoint";
+      kind = role;
+    }
+  return kind;
+}
+
+/// What is done while nothing else is: models that nobody used for a while are closed.
+std::function<void()> Server::Parts::regular_chore() const {
+  if (options.idle_unload_minutes <= 0) return {};
+  return [engine = engine.get(), seconds = options.idle_unload_minutes * 60] {
+    gesso_unload(engine, nullptr, seconds, nullptr);
+  };
 }
 
 void Server::Parts::end() {
@@ -193,6 +223,8 @@ std::string Server::description() const {
                    (o.queue_per_client ? ", " + std::to_string(o.queue_per_client) + " of one client" : ""));
   add("limits", std::to_string(o.limits.pixels) + " pixels, " + std::to_string(o.limits.steps) + " steps, " +
                     std::to_string(o.limits.batch) + " pictures a request");
+  add("models stay", o.idle_unload_minutes > 0 ? "until they are unused for " + minutes_text(o.idle_unload_minutes)
+                                               : "as long as memory allows");
   add("keys", o.keys.empty() ? "none: everybody who reaches this address may paint" : std::to_string(o.keys.size()));
   return text;
 }

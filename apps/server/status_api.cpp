@@ -23,8 +23,8 @@ void send_capabilities(const Service& service, const Call& call) {
                           {{"cancel", true},
                            {"progress", true},
                            {"previews", false},
-                           {"image_to_image", false},
-                           {"inpainting", false},
+                           {"image_to_image", true},
+                           {"inpainting", true},
                            {"upscaling", false}}},
                          {"key_needed", service.access.has_keys()}}));
 }
@@ -49,53 +49,14 @@ void send_metrics(const Service& service, const Call& call) {
   add("painting_seconds_total", "counter", "Time spent painting.", c.seconds);
   add("jobs_queued", "gauge", "Jobs that wait.", c.queued);
   add("jobs_running", "gauge", "Jobs that are being painted.", c.running ? 1 : 0);
+  const std::unique_ptr<char, decltype(&gesso_free)> models(gesso_models(service.engine, nullptr), gesso_free);
+  int64_t bytes = 0;
+  const Json loaded = models ? parse_json(models.get()) : Json::array();
+  for (const Json& model : loaded) bytes += model["bytes"].get<int64_t>();
+  add("models_loaded", "gauge", "Models kept open.", loaded.size());
+  add("models_bytes", "gauge", "Bytes of prepared weights that they keep in memory.", bytes);
   add("results_stored", "gauge", "Jobs kept on disk.", service.results.count());
   call.send({.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = text});
-}
-
-/// The request schema without what only the command line needs.
-Json request_schema() {
-  Json out = schema();
-  out.erase("$schema");
-  for (auto& property : out["properties"]) {
-    property.erase("x-cli");
-    property.erase("x-absent");
-  }
-  return out;
-}
-
-Json operation(const Route& route) {
-  Json out = {{"summary", route.summary},
-              {"responses", {{"default", {{"description", "the result, or an error that says why"}}}}}};
-  if (!route.needs_key) out["security"] = Json::array();
-  const std::string& pattern = route.pattern;
-  for (size_t open = pattern.find('{'); open != pattern.npos; open = pattern.find('{', open + 1)) {
-    const std::string name = pattern.substr(open + 1, pattern.find('}', open) - open - 1);
-    out["parameters"].push_back({{"name", name}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
-  }
-  if (route.body != Body::kNone) {
-    const bool native = pattern == "/api/v1/jobs";
-    const Json body = native ? Json{{"$ref", "#/components/schemas/Request"}} : Json{{"type", "object"}};
-    out["requestBody"] = {{"required", true}, {"content", {{"application/json", {{"schema", body}}}}}};
-  }
-  return out;
-}
-
-void send_openapi(const Service& service, const Call& call) {
-  Json paths = Json::object();
-  for (const Route& route : service.router.routes()) {
-    std::string method = route.method;
-    for (char& c : method) c = static_cast<char>(c - 'A' + 'a');
-    paths[route.pattern][method] = operation(route);
-  }
-  Json document = {{"openapi", "3.1.0"},
-                   {"info", {{"title", "Gesso"}, {"version", gesso_version()}}},
-                   {"paths", std::move(paths)},
-                   {"components",
-                    {{"schemas", {{"Request", request_schema()}}},
-                     {"securitySchemes", {{"key", {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
-  if (service.access.has_keys()) document["security"] = Json::array({{{"key", Json::array()}}});
-  call.send_json(dumped(document));
 }
 
 }  // namespace
@@ -111,8 +72,6 @@ void add_status_routes(Router& router, const Service& service) {
     router.add({"GET", path, "Whether the server lives", with(send_health), Body::kNone, false});
   for (const char* path : {"/api/v1/metrics", "/metrics"})
     router.add({"GET", path, "Counters for Prometheus", with(send_metrics)});
-  for (const char* path : {"/api/v1/openapi.json", "/openapi.json"})
-    router.add({"GET", path, "This description", with(send_openapi), Body::kNone, false});
 }
 
 }  // namespace server

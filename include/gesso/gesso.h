@@ -107,9 +107,35 @@ char* gesso_plan(gesso_engine* engine, const char* request_json, gesso_error* er
  * chunks, ids and weights; text for a person. Freed with gesso_free(); NULL on failure. */
 char* gesso_explain_prompt(gesso_engine* engine, const char* request_json, gesso_error* error);
 
+/* How long the request's prompts are for its model: a JSON object with "prompt" and "negative_prompt", each a list of
+ * objects with "encoder", "tokens", "room" (tokens of a chunk, or all that the encoder sees) and "chunks"; of a prompt
+ * that changes from step to step, the longest text. A blank prompt is no error here. Does not wait for what is being
+ * painted. Freed with gesso_free(); NULL on failure. */
+char* gesso_count_tokens(gesso_engine* engine, const char* request_json, gesso_error* error);
+
 /* GESSO_OK when gesso_generate() would take the request as far as that can be said without its model: every field is
  * known, of its type and within its range. Takes no time worth mentioning. */
 gesso_status gesso_check_request(const char* request_json, gesso_error* error);
+
+/* ---- models ----
+ * An engine keeps the models of past requests open and their weights prepared. Where a request's memory budget cannot
+ * hold them beside its own work, those used least recently leave. None of these functions waits for what is being
+ * painted. */
+
+/* Opens and checks the model files that a request names ("prompt" and all else may be missing), unless they are open;
+ * their weights are prepared when they are first painted with. Returns a JSON object as those of gesso_models(). Freed
+ * with gesso_free(); NULL on failure. */
+char* gesso_load(gesso_engine* engine, const char* request_json, gesso_error* error);
+
+/* The open models, the one used last first: a JSON array of objects with "name", "family", "variant", "files" (as the
+ * requests named them), "bytes" (of prepared weights in memory), "idle_seconds" and "in_use". Freed with gesso_free();
+ * NULL on failure. */
+char* gesso_models(gesso_engine* engine, gesso_error* error);
+
+/* Closes the models that have `file` among their files (NULL: any) and were not used for `idle_seconds` (0: all). One
+ * that is being painted with goes when that is done, unless `idle_seconds` is more than 0. Returns how many, or -1 on
+ * failure. */
+int64_t gesso_unload(gesso_engine* engine, const char* file, double idle_seconds, gesso_error* error);
 
 /* What `count` files or folders hold together: a JSON object with family, variant, components present and missing; its
  * "text" says the same for a person. Freed with gesso_free(); NULL on failure. */

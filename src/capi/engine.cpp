@@ -1,4 +1,4 @@
-// The engine's half of the C interface: open, generate, cancel, plan, inspect, convert, bench.
+// The engine's half of the C interface: open, generate, cancel, plan, models, inspect, convert, bench.
 #include <algorithm>
 #include <utility>
 
@@ -121,6 +121,35 @@ EventSink sink_to(gesso_event_fn on_event, void* user, uint64_t job) {
   };
 }
 
+/// A request whose prompt need not be there: it is about the model.
+Request read_model_request(const char* request_json, std::string* prompt = nullptr, std::string* negative = nullptr) {
+  Json document = parse_document(required(request_json, "request_json"), "the request", /*depth=*/8);
+  if (!document.is_object()) fail(ErrorCode::kUsage, "a request is a JSON object, found {}", shown(document));
+  for (const auto& [name, text] : {std::pair("prompt", prompt), std::pair("negative_prompt", negative)}) {
+    const auto found = document.find(name);
+    if (found != document.end() && text && found->is_string()) *text = found->get<std::string>();
+  }
+  const auto is_blank = [](const Json& value) {
+    return value.is_string() && value.get_ref<const std::string&>().find_first_not_of(" \t\r\n") == std::string::npos;
+  };
+  if (!document.contains("prompt") || is_blank(document["prompt"])) document["prompt"] = "-";
+  return request_from_json(document);
+}
+
+Json to_json(const LoadedModelInfo& model) {
+  return {{"name", model.name},    {"family", model.family}, {"variant", model.variant},
+          {"files", model.files},  {"bytes", model.bytes},   {"idle_seconds", model.idle_seconds},
+          {"in_use", model.in_use}};
+}
+
+Json to_json(const std::vector<PromptLength>& lengths) {
+  Json list = Json::array();
+  for (const PromptLength& length : lengths)
+    list.push_back(
+        {{"encoder", length.encoder}, {"tokens", length.tokens}, {"room", length.room}, {"chunks", length.chunks}});
+  return list;
+}
+
 }  // namespace
 
 gesso_engine* gesso_open(const char* config_json, gesso_error* error) {
@@ -198,6 +227,49 @@ char* gesso_explain_prompt(gesso_engine* engine, const char* request_json, gesso
   return text;
 }
 
+char* gesso_count_tokens(gesso_engine* engine, const char* request_json, gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    required(engine, "engine");
+    std::string prompt, negative;
+    const Request request = read_model_request(request_json, &prompt, &negative);
+    text = copy_out(to_text(Json{{"prompt", to_json(engine->engine->prompt_lengths(request, prompt))},
+                                 {"negative_prompt", to_json(engine->engine->prompt_lengths(request, negative))}}));
+  });
+  return text;
+}
+
+char* gesso_load(gesso_engine* engine, const char* request_json, gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    required(engine, "engine");
+    text = copy_out(to_text(to_json(engine->engine->load(read_model_request(request_json)))));
+  });
+  return text;
+}
+
+char* gesso_models(gesso_engine* engine, gesso_error* error) {
+  char* text = nullptr;
+  guarded(error, [&] {
+    required(engine, "engine");
+    Json list = Json::array();
+    for (const LoadedModelInfo& model : engine->engine->models()) list.push_back(to_json(model));
+    text = copy_out(to_text(list));
+  });
+  return text;
+}
+
+int64_t gesso_unload(gesso_engine* engine, const char* file, double idle_seconds, gesso_error* error) {
+  int64_t count = -1;
+  guarded(error, [&] {
+    required(engine, "engine");
+    constexpr double kLongest = 1e9;  // seconds: what a clock can count
+    if (!(idle_seconds >= 0 && idle_seconds <= kLongest))
+      fail(ErrorCode::kUsage, "idle_seconds: wanted 0 to {}, found {}", kLongest, idle_seconds);
+    count = static_cast<int64_t>(engine->engine->unload(file ? file : "", idle_seconds));
+  });
+  return count;
+}
 namespace {
 
 std::vector<std::filesystem::path> paths_of(const char* const* paths, size_t count) {

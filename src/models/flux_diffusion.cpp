@@ -24,6 +24,7 @@ class FluxDiffusion final : public LatentDiffusion {
 
   Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) override;
   std::string explain(std::string_view text, const PromptOptions& options) const override;
+  std::vector<TextLength> measure(std::string_view text, const PromptOptions& options) const override;
   Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) override {
     const std::vector<float> timesteps(static_cast<size_t>(x.dim(0)), timestep);
     return network_(x, timesteps, context, vector);
@@ -89,6 +90,11 @@ Conditioning FluxDiffusion::encode(Device& device, DType compute, std::string_vi
 std::string FluxDiffusion::explain(std::string_view text, const PromptOptions& options) const {
   const Prompt prompt = parse_prompt(text, options.syntax);
   return clip_.explain(tokenizer_, prompt) + t5_.explain(prompt, tokens_);
+}
+
+std::vector<TextLength> FluxDiffusion::measure(std::string_view text, const PromptOptions& options) const {
+  const Prompt prompt = parse_prompt(text, options.syntax);
+  return {clip_.measure(tokenizer_, prompt), t5_.measure(prompt, tokens_)};
 }
 
 }  // namespace

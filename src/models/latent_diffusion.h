@@ -60,6 +60,15 @@ struct PromptOptions {
   int width = 512, height = 512;  ///< of the picture, in pixels
   double guidance = 0;            ///< distilled guidance, for a network that takes it
   PromptSyntax syntax = PromptSyntax::kA1111;
+  bool operator==(const PromptOptions&) const = default;
+};
+
+/// How much of a text encoder's room a text takes.
+struct TextLength {
+  std::string_view encoder;  ///< its role: "clip_l"
+  size_t tokens = 0;
+  size_t room = 0;    ///< tokens of one chunk, or of all it sees
+  size_t chunks = 1;  ///< in which the text is read
 };
 
 /// A built model that turns noise into a latent under a text, and latents into pictures. One request at a time.
@@ -77,6 +86,8 @@ class LatentDiffusion {
   virtual Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) = 0;
   /// How each text encoder reads a text: chunks, ids and weights, for a person.
   virtual std::string explain(std::string_view prompt, const PromptOptions& options) const = 0;
+  /// How long a text is for each text encoder. From any thread, while the model paints too.
+  virtual std::vector<TextLength> measure(std::string_view prompt, const PromptOptions& options) const = 0;
   /// x [n, h, w, channels and those of extra_input()] (the latent already scaled for the network), timestep, context
   /// [n, tokens, width], vector [n, width] or empty -> the raw output [n, h, w, channels]
   virtual Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) = 0;

@@ -34,6 +34,7 @@ class MmDitDiffusion final : public LatentDiffusion {
 
   Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) override;
   std::string explain(std::string_view text, const PromptOptions& options) const override;
+  std::vector<TextLength> measure(std::string_view text, const PromptOptions& options) const override;
   Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) override {
     const std::vector<float> timesteps(static_cast<size_t>(x.dim(0)), timestep);
     return network_(x, timesteps, context, vector);
@@ -119,6 +120,13 @@ std::string MmDitDiffusion::explain(std::string_view text, const PromptOptions& 
   std::string result = clip_l_.explain(tokenizer_, prompt) + clip_g_.explain(tokenizer_, prompt);
   if (t5_) result += t5_->explain(prompt, static_cast<size_t>(t5_tokens_));
   return result;
+}
+
+std::vector<TextLength> MmDitDiffusion::measure(std::string_view text, const PromptOptions& options) const {
+  const Prompt prompt = parse_prompt(text, options.syntax);
+  std::vector<TextLength> lengths{clip_l_.measure(tokenizer_, prompt), clip_g_.measure(tokenizer_, prompt)};
+  if (t5_) lengths.push_back(t5_->measure(prompt, static_cast<size_t>(t5_tokens_)));
+  return lengths;
 }
 
 }  // namespace

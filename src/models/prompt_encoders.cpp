@@ -70,6 +70,15 @@ std::string ClipText::explain(const ClipTokenizer& tokenizer, const Prompt& prom
   return fmt::format("{}\n{}", traits_.role, explain_prompt(tokenizer, prompt, {.pad = traits_.pad}));
 }
 
+TextLength ClipText::measure(const ClipTokenizer& tokenizer, const Prompt& prompt) const {
+  TextLength length{.encoder = traits_.role, .room = PromptChunk::kRoom, .chunks = 0};
+  for (const PromptChunk& chunk : chunk_prompt(tokenizer, prompt, {.pad = traits_.pad})) {
+    length.tokens += static_cast<size_t>(chunk.tokens);
+    ++length.chunks;
+  }
+  return length;
+}
+
 T5Text::T5Text(WeightStore& store) : tokenizer_(t5_vocabulary()), encoder_(WeightScope(store)) {}
 
 Tensor T5Text::encode(Device& device, DType compute, const Prompt& prompt, size_t tokens, std::string& notice) const {
@@ -95,6 +104,10 @@ Tensor T5Text::encode(Device& device, DType compute, const Prompt& prompt, size_
 
 std::string T5Text::explain(const Prompt& prompt, size_t tokens) const {
   return "t5\n" + explain_prompt(tokenizer_, prompt, tokens);
+}
+
+TextLength T5Text::measure(const Prompt& prompt, size_t tokens) const {
+  return {.encoder = "t5", .tokens = weighted_ids(tokenizer_, prompt).ids.size(), .room = tokens - 1};
 }
 
 }  // namespace gesso

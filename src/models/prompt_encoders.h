@@ -34,6 +34,7 @@ class ClipText {
                 bool pooled, Length length = Length::kAllChunks) const;
   /// The encoder's role and, below it, how it reads the prompt; for a person.
   std::string explain(const ClipTokenizer& tokenizer, const Prompt& prompt) const;
+  TextLength measure(const ClipTokenizer& tokenizer, const Prompt& prompt) const;
 
  private:
   Traits traits_;
@@ -51,6 +52,7 @@ class T5Text {
   Tensor encode(Device& device, DType compute, const Prompt& prompt, size_t tokens, std::string& notice) const;
   /// As ClipText::explain.
   std::string explain(const Prompt& prompt, size_t tokens) const;
+  TextLength measure(const Prompt& prompt, size_t tokens) const;
 
  private:
   UnigramTokenizer tokenizer_;

@@ -25,6 +25,7 @@ class StableDiffusion final : public LatentDiffusion {
 
   Conditioning encode(Device& device, DType compute, std::string_view prompt, const PromptOptions& options) override;
   std::string explain(std::string_view text, const PromptOptions& options) const override;
+  std::vector<TextLength> measure(std::string_view text, const PromptOptions& options) const override;
   Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) override {
     const std::vector<float> timesteps(static_cast<size_t>(x.dim(0)), timestep);
     return (*unet_)(x, timesteps, context, vector);
@@ -148,6 +149,13 @@ std::string StableDiffusion::explain(std::string_view text, const PromptOptions&
   std::string result;
   for (const ClipText& encoder : encoders_) result += encoder.explain(tokenizer_, parse_prompt(text, options.syntax));
   return result;
+}
+
+std::vector<TextLength> StableDiffusion::measure(std::string_view text, const PromptOptions& options) const {
+  const Prompt prompt = parse_prompt(text, options.syntax);
+  std::vector<TextLength> lengths;
+  for (const ClipText& encoder : encoders_) lengths.push_back(encoder.measure(tokenizer_, prompt));
+  return lengths;
 }
 
 }  // namespace

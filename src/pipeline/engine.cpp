@@ -14,6 +14,7 @@
 #include "ops/ops.h"
 #include "pipeline/canvas.h"
 #include "pipeline/inspection.h"
+#include "pipeline/model_cache.h"
 #include "pipeline/model_files.h"
 #include "pipeline/picture.h"
 #include "pipeline/planner.h"
@@ -27,17 +28,6 @@
 
 namespace gesso {
 namespace {
-
-/// What decides whether a loaded model serves a request too: its files and when they last changed.
-std::string model_key(const Request& r) {
-  std::string key;
-  for (const auto& [field, path] : model_paths(r)) {
-    std::error_code error;
-    const auto time = std::filesystem::last_write_time(path, error);
-    key += path + '\0' + (error ? "" : std::to_string(time.time_since_epoch().count())) + '\0';
-  }
-  return key;
-}
 
 /// Width and height where they are open: those of the picture to paint over, at most twice the area that the model
 /// paints by default; else the model's.
@@ -136,6 +126,10 @@ class CpuEngine final : public Engine {
   GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) override;
   Plan plan(const Request& request) override;
   std::string explain(const Request& request) override;
+  std::vector<PromptLength> prompt_lengths(const Request& request, const std::string& prompt) override;
+  LoadedModelInfo load(const Request& request) override;
+  size_t unload(const std::string& file, double idle_seconds) override;
+  std::vector<LoadedModelInfo> models() override { return models_.list(); }
   Inspection inspect(const std::vector<std::filesystem::path>& paths) override { return inspect_files(paths); }
 
  private:
@@ -147,7 +141,7 @@ class CpuEngine final : public Engine {
   }
   int64_t budget(const Request& r) const {
     const int64_t asked = r.memory > 0 ? r.memory : options_.memory;
-    return asked > 0 ? asked : available_memory() / 10 * 9 + held_;
+    return asked > 0 ? asked : available_memory() / 10 * 9 + models_.held();
   }
   void use_threads(const Request& r, const EventSink& sink) const {
     const int asked = r.threads > 0 ? r.threads : options_.threads, most = processor_count();
@@ -162,10 +156,8 @@ class CpuEngine final : public Engine {
     return !options_.profile.empty() || (variable && *variable);
   }
   void report(const Profile& profile, const EventSink& sink) const;
-  /// Moves what was observed into the importance matrix, under names that outlive the model.
-  void collect_importance();
-  void write_importance(const EventSink& sink);
-  LoadedModel& load(const Request& request, const EventSink& sink);
+  /// Adds what was observed of a model's matrices to what is known, and writes that.
+  void write_importance(ImportanceObserver& observer, LatentDiffusion& model, const EventSink& sink);
   void release(const std::vector<WeightStore*>& stores, Residency residency) {
     if (residency == Residency::kResident) return;
     for (const WeightStore* store : stores) store->release();
@@ -175,12 +167,9 @@ class CpuEngine final : public Engine {
   EngineOptions options_;
   std::mutex mutex_;  // one request at a time
   CpuDevice device_;
-  std::string key_;
-  LoadedModel loaded_;
-  ImportanceObserver observer_;
+  ModelCache models_;
   Imatrix imatrix_;
   bool imatrix_written_ = false;
-  int64_t held_ = 0;  // bytes of weights kept from the last request, which a new one may use
 };
 
 /// What a device is told for one request, taken back at its end however it ends.
@@ -216,19 +205,36 @@ class DeviceSettings {
   std::vector<std::unique_ptr<Prefetcher>> prefetchers_;
 };
 
-LoadedModel& CpuEngine::load(const Request& request, const EventSink& sink) {
-  const std::string key = model_key(request);
-  if (loaded_.model && key == key_) return loaded_;
-  sink({.kind = Event::Kind::kStage, .stage = "load"});
-  collect_importance();
-  loaded_ = {};
-  held_ = 0;
-  device_.trim();
-  loaded_ = load_model(request);
-  key_ = key;
-  for (const std::string& text : loaded_.messages) sink({.kind = Event::Kind::kMessage, .text = text});
-  return loaded_;
-}
+/// A model for the time of one request. Where its weights should not stay, or it was unloaded meanwhile, memory goes
+/// back at the end, however the request ends.
+class UsedModel {
+ public:
+  UsedModel(CpuDevice& device, const ModelCache& models, ModelCache::Pointer model)
+      : device_(device), models_(models), model_(std::move(model)) {}
+  ~UsedModel() {
+    const bool gone = !models_.has(model_);
+    if (!stays_) {
+      LatentDiffusion& model = *model_->loaded.model;
+      for (const WeightStore* store : model.text_weights()) store->release();
+      model.denoiser_weights().release();
+      model.decoder_weights().release();
+    }
+    model_.reset();
+    if (gone || !stays_) device_.trim();
+  }
+  UsedModel(const UsedModel&) = delete;
+  UsedModel& operator=(const UsedModel&) = delete;
+
+  CachedModel& operator*() const { return *model_; }
+  const ModelCache::Pointer& pointer() const { return model_; }
+  void weights_stay(bool stay) { stays_ = stay; }
+
+ private:
+  CpuDevice& device_;
+  const ModelCache& models_;
+  ModelCache::Pointer model_;
+  bool stays_ = true;
+};
 
 void CpuEngine::report(const Profile& profile, const EventSink& sink) const {
   constexpr size_t kRows = 25;
@@ -239,15 +245,10 @@ void CpuEngine::report(const Profile& profile, const EventSink& sink) const {
   file.commit();
 }
 
-void CpuEngine::collect_importance() {
-  if (!loaded_.model) return;
-  for (const WeightStore* store : loaded_.model->text_weights()) observer_.collect(*store, imatrix_);
-  observer_.collect(loaded_.model->denoiser_weights(), imatrix_);
-  observer_.collect(loaded_.model->decoder_weights(), imatrix_);
-}
-
-void CpuEngine::write_importance(const EventSink& sink) {
-  collect_importance();
+void CpuEngine::write_importance(ImportanceObserver& observer, LatentDiffusion& model, const EventSink& sink) {
+  for (const WeightStore* store : model.text_weights()) observer.collect(*store, imatrix_);
+  observer.collect(model.denoiser_weights(), imatrix_);
+  observer.collect(model.decoder_weights(), imatrix_);
   const std::filesystem::path out = options_.imatrix_out;
   if (!imatrix_written_ && std::filesystem::exists(out) &&
       std::ranges::count(options_.imatrix_in, options_.imatrix_out) == 0)
@@ -262,7 +263,8 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   cancel.check();
   use_threads(request, sink);
   const InputPictures inputs = load_input_pictures(request);
-  LoadedModel& loaded = load(request, sink);
+  UsedModel used(device_, models_, models_.get(request, sink));
+  LoadedModel& loaded = (*used).loaded;
   GenerateResult result;
   result.resolved = resolve(request, *loaded.model, inputs);
   const Request& resolved = result.resolved;
@@ -272,16 +274,22 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
     sink({.kind = Event::Kind::kMessage,
           .text = fmt::format("weights are {}, to stay within {} of memory", plan.weights_text(),
                               bytes_text(plan.budget))});
-
+  models_.make_room(plan.budget - plan.peak, used.pointer());
+  int64_t held = 0;
+  if (plan.residency == Residency::kResident)
+    for (const StagePlan& stage : plan.stages) held += stage.weights;
+  models_.keeps(used.pointer(), held);
+  used.weights_stay(plan.residency == Residency::kResident);
   for (const std::string& text : without_effect(request, resolved, *loaded.model))
     sink({.kind = Event::Kind::kMessage, .text = text});
   std::optional<Canvas> canvas;
   if (inputs.init) canvas = make_canvas(inputs, resolved);
 
   const std::unique_ptr<Profile> profile = wants_profile() ? std::make_unique<Profile>() : nullptr;
-  const DeviceSettings settings(device_, cancel, plan, profile.get(),
-                                options_.imatrix_out.empty() ? nullptr : &observer_);
-  const Work work{*loaded.model, device_, resolved, compute, sink};
+  const bool observes = !options_.imatrix_out.empty();
+  ImportanceObserver observer;
+  const DeviceSettings settings(device_, cancel, plan, profile.get(), observes ? &observer : nullptr);
+  const Work work{*loaded.model, device_, resolved, compute, sink, observes ? nullptr : &(*used).texts};
   std::vector<Latent> latents;
   {
     const TextStates text = encode_text(work);
@@ -300,12 +308,8 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
     if (canvas) image = on_canvas(*canvas, image);
     result.pictures.push_back(make_picture(resolved, k, loaded.name, std::move(image)));
   }
-  release({&loaded.model->decoder_weights()}, plan.residency);
-  if (plan.residency == Residency::kResident) {
-    held_ = 0;
-    for (const StagePlan& stage : plan.stages) held_ += stage.weights;
-  }
-  if (!options_.imatrix_out.empty()) write_importance(sink);
+  models_.keeps(used.pointer(), held);
+  if (observes) write_importance(observer, *loaded.model, sink);
   if (profile) report(*profile, sink);
   sink({.kind = Event::Kind::kDone});
   return result;
@@ -315,7 +319,8 @@ Plan CpuEngine::plan(const Request& request) {
   const std::lock_guard lock(mutex_);
   use_threads(request, [](const Event&) {});
   const InputPictures inputs = load_input_pictures(request);
-  const LoadedModel& loaded = load(request, [](const Event&) {});
+  const ModelCache::Pointer used = models_.get(request, [](const Event&) {});
+  const LoadedModel& loaded = used->loaded;
   const Request resolved = resolve(request, *loaded.model, inputs);
   const DType compute = compute_type(resolved);
   const WorkPlan work = make_plan(*loaded.model, resolved, compute, budget(resolved));
@@ -354,10 +359,35 @@ Plan CpuEngine::plan(const Request& request) {
 }
 
 std::string CpuEngine::explain(const Request& request) {
-  const std::lock_guard lock(mutex_);
   const InputPictures inputs = load_input_pictures(request);
-  const LoadedModel& loaded = load(request, [](const Event&) {});
-  return explain_prompts(*loaded.model, resolve(request, *loaded.model, inputs));
+  const ModelCache::Pointer used = models_.get(request, [](const Event&) {});
+  const LatentDiffusion& model = *used->loaded.model;
+  return explain_prompts(model, resolve(request, model, inputs));
+}
+
+std::vector<PromptLength> CpuEngine::prompt_lengths(const Request& request, const std::string& prompt) {
+  const ModelCache::Pointer used = models_.get(request, [](const Event&) {});
+  const LatentDiffusion& model = *used->loaded.model;
+  std::vector<PromptLength> lengths;
+  for (const TextLength& length : measure_prompt(model, resolve(request, model, {}), prompt))
+    lengths.push_back({.encoder = std::string(length.encoder),
+                       .tokens = static_cast<int>(length.tokens),
+                       .room = static_cast<int>(length.room),
+                       .chunks = static_cast<int>(length.chunks)});
+  return lengths;
+}
+
+LoadedModelInfo CpuEngine::load(const Request& request) {
+  const ModelCache::Pointer used = models_.get(request, [](const Event&) {});
+  return models_.info(used);
+}
+
+size_t CpuEngine::unload(const std::string& file, double idle_seconds) {
+  const auto idle =
+      std::chrono::duration_cast<ModelCache::Clock::duration>(std::chrono::duration<double>(idle_seconds));
+  const size_t count = models_.unload(file, idle);
+  if (count > 0) device_.trim();
+  return count;
 }
 
 }  // namespace

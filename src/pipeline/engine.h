@@ -75,6 +75,25 @@ struct Inspection {
   std::string text;
 };
 
+/// How much of a text encoder's room a prompt takes.
+struct PromptLength {
+  std::string encoder;  ///< its role: "clip_l"
+  int tokens = 0;
+  int room = 0;    ///< tokens of one chunk, or of all it sees
+  int chunks = 1;  ///< in which the prompt is read
+};
+
+/// A model that the engine keeps open.
+struct LoadedModelInfo {
+  std::string name = {};  ///< of its main file, without folder and ending
+  std::string_view family = {};
+  std::string variant = {};
+  std::vector<std::string> files = {};  ///< as requests named them
+  int64_t bytes = 0;                    ///< of prepared weights that stay in memory
+  double idle_seconds = 0;              ///< since it was last used
+  bool in_use = false;
+};
+
 struct EngineOptions {
   int threads = 0;     ///< for requests that do not say; 0: every physical core
   int64_t memory = 0;  ///< bytes, for requests that do not say; 0: what is free
@@ -95,6 +114,16 @@ class Engine {
   virtual Plan plan(const Request& request) = 0;
   /// How the request's prompts are read: chunks, ids, weights, and what holds in which steps; for a person.
   virtual std::string explain(const Request& request) = 0;
+  /// How long a prompt is for each of the model's text encoders; of one that changes from step to step, the longest
+  /// text. As load() and unload(), it does not wait for what is being painted.
+  virtual std::vector<PromptLength> prompt_lengths(const Request& request, const std::string& prompt) = 0;
+  /// Opens and checks the request's model, unless that is done. Its weights are prepared when it first paints.
+  virtual LoadedModelInfo load(const Request& request) = 0;
+  /// Forgets the models that have `file` among theirs (empty: any) and were not used for `idle_seconds`; one that is
+  /// painting goes when it is done, unless `idle_seconds` is more than 0. Returns how many.
+  virtual size_t unload(const std::string& file, double idle_seconds) = 0;
+  /// Models that are open, the one used last first. When the memory budget asks for it, the others leave from behind.
+  virtual std::vector<LoadedModelInfo> models() = 0;
   /// What these files are together: family, variant, components present and missing, and the command that runs them.
   virtual Inspection inspect(const std::vector<std::filesystem::path>& paths) = 0;
 };

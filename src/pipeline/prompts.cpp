@@ -99,4 +99,18 @@ std::string explain_prompts(const LatentDiffusion& model, const Request& request
   return out;
 }
 
+std::vector<TextLength> measure_prompt(const LatentDiffusion& model, const Request& request,
+                                       const std::string& prompt) {
+  Planner planner(request, *request.steps);
+  for (const PromptPart& part : planner.parts_of(prompt)) (void)planner.steps_of(part.text);
+  std::vector<TextLength> longest;
+  for (const std::string& text : planner.plan.texts) {
+    const std::vector<TextLength> lengths = model.measure(text, prompt_options(request));
+    longest.resize(lengths.size());
+    for (size_t i = 0; i < lengths.size(); ++i)
+      if (longest[i].room == 0 || lengths[i].tokens > longest[i].tokens) longest[i] = lengths[i];
+  }
+  return longest;
+}
+
 }  // namespace gesso

@@ -36,4 +36,8 @@ PromptOptions prompt_options(const Request& resolved);
 /// How the prompts are read, for a person: which text holds in which steps, and how the model's encoders read each.
 std::string explain_prompts(const LatentDiffusion& model, const Request& resolved);
 
+/// How long a prompt is for each text encoder: of its texts, the longest. The negative prompt is no different.
+std::vector<TextLength> measure_prompt(const LatentDiffusion& model, const Request& resolved,
+                                       const std::string& prompt);
+
 }  // namespace gesso

@@ -233,9 +233,16 @@ TextStates encode_text(const Work& work) {
   DType dtype = work.compute;
   for (const std::string& prompt : text.plan.texts) {
     const double start = seconds_now();
-    text.states.push_back(guarded(
-        work, "text", dtype, [&](DType d) { return work.model.encode(work.device, d, prompt, options); },
-        [](const Conditioning& c) { return finite(c); }));
+    const DType asked = dtype;
+    if (const auto known = work.texts ? work.texts->find(asked, prompt, options) : std::nullopt) {
+      text.states.push_back(known->conditioning);
+      dtype = known->computed;
+    } else {
+      text.states.push_back(guarded(
+          work, "text", dtype, [&](DType d) { return work.model.encode(work.device, d, prompt, options); },
+          [](const Conditioning& c) { return finite(c); }));
+      if (work.texts) work.texts->keep(asked, prompt, options, {text.states.back(), dtype});
+    }
     if (const std::string& notice = text.states.back().notice; !notice.empty()) work.message(notice);
     const double seconds = seconds_now() - start;
     const int step = static_cast<int>(text.states.size());

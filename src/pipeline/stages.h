@@ -6,6 +6,7 @@
 #include "pipeline/canvas.h"
 #include "pipeline/engine.h"
 #include "pipeline/prompts.h"
+#include "pipeline/text_memory.h"
 #include "sampling/latent.h"
 
 namespace gesso {
@@ -17,6 +18,7 @@ struct Work {
   const Request& request;  ///< resolved
   DType compute;           ///< of activations: f32 or bf16
   const EventSink& sink;
+  TextMemory* texts = nullptr;  ///< where encoded texts are kept; null: nowhere
 
   void message(const std::string& text) const { sink({.kind = Event::Kind::kMessage, .text = text}); }
 };

@@ -1,12 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "gesso/gesso.h"
 
@@ -199,10 +201,58 @@ TEST_F(CApi, PlanAndInspect) {
   const char* paths[] = {GESSO_SOURCE_DIR, GESSO_TEST_DATA};
   const Owned<char> found(gesso_inspect(engine.get(), paths, 2, &error));
   ASSERT_TRUE(found);
-  EXPECT_EQ(json::parse(found.get())["files"], 2);
+  EXPECT_EQ(json::parse(found.get())["files"].size(), 2u);
   const char* missing[] = {"no/such\xFF.file"};  // no UTF-8, yet a name a file can have
   EXPECT_EQ(gesso_inspect(engine.get(), missing, 1, &error), nullptr);
   EXPECT_EQ(error.code, GESSO_NOT_FOUND);
+}
+
+TEST_F(CApi, ModelsComeAndGo) {
+  const auto names = [&] {
+    const Owned<char> list(gesso_models(engine.get(), &error));
+    std::string text;
+    for (const json& model : json::parse(list.get())) text += model["name"].get<std::string>() + " ";
+    return text;
+  };
+  EXPECT_EQ(names(), "");
+  const Owned<char> loaded(gesso_load(engine.get(), R"({"model":"/a/one.gguf"})", &error));
+  ASSERT_TRUE(loaded) << error.message;
+  EXPECT_EQ(json::parse(loaded.get())["files"], json({"/a/one.gguf"}));
+  EXPECT_TRUE(paint(R"({"prompt":"a","model":"/a/two.gguf"})"));
+  EXPECT_EQ(names(), "two one ");
+  EXPECT_EQ(gesso_unload(engine.get(), "/a/three.gguf", 0, &error), 0);
+  EXPECT_EQ(gesso_unload(engine.get(), nullptr, 1000, &error), 0) << "none is idle for so long";
+  EXPECT_EQ(gesso_unload(engine.get(), "/a/one.gguf", 0, &error), 1);
+  EXPECT_EQ(names(), "two ");
+  EXPECT_EQ(gesso_unload(engine.get(), nullptr, 0, nullptr), 1);
+  EXPECT_EQ(names(), "");
+
+  for (const double idle : {-1.0, 1e300, std::nan("")}) {
+    EXPECT_EQ(gesso_unload(engine.get(), nullptr, idle, &error), -1);
+    EXPECT_EQ(error.code, GESSO_USAGE);
+  }
+  EXPECT_EQ(gesso_unload(nullptr, nullptr, 0, &error), -1);
+  EXPECT_EQ(gesso_models(nullptr, &error), nullptr);
+  for (const char* bad : {"[]", "{", R"({"model":5})", R"({"modle":"x"})"}) {
+    EXPECT_EQ(gesso_load(engine.get(), bad, &error), nullptr) << bad;
+    EXPECT_EQ(error.code, GESSO_USAGE) << bad;
+  }
+  EXPECT_EQ(gesso_load(engine.get(), R"({"model":"fail bad_file it is damaged"})", &error), nullptr);
+  EXPECT_EQ(error.code, GESSO_BAD_FILE);
+}
+
+TEST_F(CApi, TokensAreCounted) {
+  for (const auto& [request, prompt, negative] : {std::tuple(R"({"prompt":"house","negative_prompt":"red"})", 5, 3),
+                                                  std::tuple(R"({"prompt":""})", 0, 0), std::tuple("{}", 0, 0)}) {
+    const Owned<char> text(gesso_count_tokens(engine.get(), request, &error));
+    ASSERT_TRUE(text) << request << error.message;
+    const json counts = json::parse(text.get());
+    EXPECT_EQ(counts["prompt"][0], (json{{"encoder", "fake"}, {"tokens", prompt}, {"room", 75}, {"chunks", 1}}));
+    EXPECT_EQ(counts["negative_prompt"][0]["tokens"], negative);
+  }
+  EXPECT_EQ(gesso_count_tokens(engine.get(), R"({"prompt":5})", &error), nullptr);
+  EXPECT_EQ(error.code, GESSO_USAGE);
+  EXPECT_EQ(gesso_count_tokens(engine.get(), nullptr, &error), nullptr);
 }
 
 TEST_F(CApi, SchemaAndVersion) {

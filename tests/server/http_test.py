@@ -43,6 +43,25 @@ class Http(Case):
         self.assertEqual(self.status_of(HEAD + b"Content-Length: 2000000\r\n\r\n" + b" " * 2000000), 413)
         self.assertEqual(self.status_of(HEAD + b"Content-Length: 2000000\r\nExpect: 100-continue\r\n\r\n"), 413)
 
+    def test_a_gigabyte_stays_outside(self):
+        part = b"8000\r\n" + b" " * 0x8000 + b"\r\n"
+        self.server.call("GET", "/health")
+        before = self.server.resident()
+        for head in (b"Content-Length: 1073741824\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"):
+            for path in (b"/v1/images/generations", b"/v1/images/edits", b"/sdapi/v1/img2img"):
+                with socket.create_connection(("127.0.0.1", self.server.port), timeout=60) as connection:
+                    connection.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + head)
+                    sent = 0
+                    try:
+                        while sent < 1 << 30:
+                            connection.sendall(part)
+                            sent += len(part)
+                    except OSError:
+                        pass  # it has heard enough
+                    self.assertLess(sent, 64 << 20)
+                    self.assertEqual(self.server.call("GET", "/health")[0], 200)
+        self.assertLess(self.server.resident() - before, 48 << 20)
+
     def test_expect_continue(self):
         with socket.create_connection(("127.0.0.1", self.server.port), timeout=60) as connection:
             connection.sendall(HEAD + b"Connection: close\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")

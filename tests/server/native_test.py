@@ -2,12 +2,14 @@
 import base64
 import hashlib
 import json
+from pathlib import Path
 import signal
 import threading
 import unittest
 
 from serve import Case, Server, main, pixels, png
 
+WEB = Path(__file__).parents[2] / "apps" / "server" / "web"
 PNG = b"\x89PNG\r\n\x1a\n"
 LONG = {"prompt": "long", "steps": 150}
 
@@ -108,11 +110,80 @@ class Jobs(Case):
                 self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", field: name}, 400, field)
         self.assertEqual(self.server.call("GET", "/api/v1/models/inspect?name=other")[2]["family"], "fake")
 
+    def models(self):
+        return {m["name"]: m for m in self.server.call("GET", "/api/v1/models")[2]["models"]}
+
+    def test_models_are_loaded_and_unloaded(self):
+        self.server.call("POST", "/sdapi/v1/unload-checkpoint")
+        self.assertEqual([m["loaded"] for m in self.models().values()], [False, False])
+        for name in ("more/other.safetensors", "more%2Fother.safetensors", "other"):
+            status, _, answer = self.server.call("POST", f"/api/v1/models/{name}/load")
+            self.assertEqual((status, answer["name"], answer["loaded"]), (200, "more/other.safetensors", True), answer)
+        self.assertEqual([m["loaded"] for m in self.models().values()], [False, True])
+        self.server.finished(self.server.call("POST", "/api/v1/jobs", {"prompt": "x"})[2]["id"])
+        self.assertEqual([m["loaded"] for m in self.models().values()], [True, True])
+        status, _, answer = self.server.call("POST", "/api/v1/models/demo/unload")
+        self.assertEqual((status, answer["loaded"]), (200, False))
+        self.assertEqual([m["loaded"] for m in self.models().values()], [False, True])
+        self.assertRegex(self.server.call("GET", "/metrics")[2].decode(), r"(?m)^gesso_models_loaded 1$")
+        for what in ("load", "unload"):
+            self.refused(self.server, "POST", f"/api/v1/models/nope/{what}", None, 404, "name", "demo.safetensors")
+            self.refused(self.server, "POST", f"/api/v1/models/../outside/{what}", None, 404, "name")
+        self.refused(self.server, "POST", "/api/v1/models//load", None, 404)
+
+    def test_kinds_of_models(self):
+        with Server(models=("demo.safetensors", "vae/fine vae.safetensors")) as server:
+            models = server.call("GET", "/api/v1/models")[2]["models"]
+            self.assertEqual([(m["name"], m["kind"]) for m in models],
+                             [("demo.safetensors", "checkpoint"), ("vae/fine vae.safetensors", "vae")])
+            self.assertEqual([m["title"] for m in server.call("GET", "/sdapi/v1/sd-models")[2]], ["demo.safetensors"])
+            self.assertEqual(server.call("GET", "/sdapi/v1/sd-vae")[2],
+                             [{"model_name": "vae/fine vae.safetensors", "filename": "vae/fine vae.safetensors"}])
+
+    def test_a_model_that_nobody_uses_is_closed(self):
+        with Server("--idle-unload", "0.005") as server:
+            server.call("POST", "/api/v1/models/demo/load")
+            while server.call("GET", "/api/v1/models")[2]["models"][0]["loaded"]:
+                pass
+
+    def test_tokens_are_counted(self):
+        status, _, counts = self.server.call("POST", "/api/v1/tokens", {"prompt": "house", "negative_prompt": "é", "model": "other"})
+        self.assertEqual(status, 200, counts)
+        self.assertEqual(counts["prompt"], [{"encoder": "fake", "tokens": 5, "room": 75, "chunks": 1}])
+        self.assertEqual(counts["negative_prompt"][0]["tokens"], 2)
+        self.assertEqual(self.server.call("POST", "/api/v1/tokens", {})[2]["prompt"][0]["tokens"], 0)
+        for body, status, field in (({"prompt": 5}, 400, "prompt"), ({"steps": 5}, 400, "steps"), ({"model": "../x"}, 404, "model")):
+            self.refused(self.server, "POST", "/api/v1/tokens", body, status, field)
+
+    def test_no_path_of_this_computer_leaves_it(self):
+        with Server(step_ms=20) as server:
+            path = server.folder / "models" / "demo.safetensors"
+            first = server.call("POST", "/api/v1/jobs", LONG)[2]["id"]
+            for start in ("fail bad_file", "message"):
+                job = server.call("POST", "/api/v1/jobs", {"prompt": f"{start} '{path}' is damaged", "steps": 1})[2]["id"]
+                events = server.events(f"/api/v1/jobs/{job}/events")
+                next(events)  # it waits
+                server.call("DELETE", "/api/v1/jobs/" + first)
+                texts = [data.get("text") or data.get("error", {}).get("message") for _, data in events]
+                self.assertIn("'demo.safetensors' is damaged", texts)
+                first = server.call("POST", "/api/v1/jobs", LONG)[2]["id"]
+            server.call("DELETE", "/api/v1/jobs/" + first)
+
+    def test_what_is_being_cancelled_has_no_result(self):
+        told = 0
+        for i in range(150):
+            job = self.server.call("POST", "/api/v1/jobs", {"prompt": f"late {i}", "steps": 1 + i % 3})[2]["id"]
+            if self.server.call("DELETE", "/api/v1/jobs/" + job)[0] == 202:
+                told += 1
+                self.assertEqual(self.server.finished(job)["state"], "cancelled")
+            self.assertNotIn(job, self.server.outputs())
+        self.assertGreater(told, 0)
+
     def test_failures_have_their_reason(self):
         for code, text in (("numeric", "the decoder gave NaN"), ("bad_file", "damaged"), ("internal", "oh")):
             job = self.server.call("POST", "/api/v1/jobs", {"prompt": f"fail {code} {text}"})[2]
             done = self.server.finished(job["id"])
-            self.assertEqual((done["state"], done["error"]), ("failed", {"code": code, "message": text}))
+            self.assertEqual((done["state"], done["error"]), ("failed", {"code": code, "message": text, "field": None}))
             self.assertEqual(self.server.call("DELETE", "/api/v1/jobs/" + job["id"])[0], 204)
         job = self.server.call("POST", "/api/v1/jobs", {"prompt": "throw"})[2]
         self.assertEqual(self.server.finished(job["id"])["error"]["code"], "internal")
@@ -137,6 +208,9 @@ class Jobs(Case):
                          self.server.call("GET", done["pictures"][0]["url"])[2])
         self.assertEqual(list((self.server.folder / "outputs" / ".uploads").iterdir()), [])
         self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", "init_image": "R0lGODlh"}, 400, "init_image")
+        half = {**body, "init_image": text[:-60]}
+        failed = self.server.finished(self.server.call("POST", "/api/v1/jobs", half)[2]["id"])
+        self.assertEqual((failed["error"]["code"], failed["error"]["field"]), ("bad_file", "init_image"))
         failed = self.server.finished(self.server.call("POST", "/api/v1/jobs", {**body, "init_image": ""})[2]["id"])
         self.assertEqual((failed["state"], failed["error"]["code"]), ("failed", "usage"))
         self.assertEqual(list((self.server.folder / "outputs" / ".uploads").iterdir()), [])
@@ -157,8 +231,21 @@ class Jobs(Case):
         self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
         self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
         self.assertNotRegex(page.decode(), r"https?://|<script>|style=|onclick=")
-        for name in ("style.css", "app.js", "api.js", "form.js", "gallery.js", "icon.svg"):
-            self.assertIn(self.server.call("GET", "/" + name)[0], (200,), name)
+        paths = [p.name for p in WEB.iterdir() if p.name != "index.html"]
+        self.assertGreater(len(paths), 10)
+        for name in paths:
+            status, _, data = self.server.call("GET", "/" + name)
+            self.assertEqual((status, data), (200, (WEB / name).read_bytes()), name)
+            self.assertNotRegex(data.decode(), r"https?://(?!www\.w3\.org/)|eval\(|innerHTML", name)
+
+    def test_what_a_picture_says(self):
+        job = self.server.finished(self.server.call("POST", "/api/v1/jobs", {"prompt": "a house", "seed": 3})[2]["id"])
+        data = self.server.call("GET", job["pictures"][0]["url"])[2]
+        status, _, info = self.server.call("POST", "/api/v1/pictures/info", {"image": base64.b64encode(data).decode()})
+        self.assertEqual((status, info["program"], info["request"]["seed"]), (200, "Gesso", 3), info)
+        for body, field in (({}, "image"), ({"image": "x"}, "image"), ({"image": 5}, "image"),
+                            ({"image": base64.b64encode(data).decode(), "colour": 1}, "colour")):
+            self.refused(self.server, "POST", "/api/v1/pictures/info", body, 400, field)
 
     def test_64_clients_each_get_their_own(self):
         pictures, errors = {}, []
@@ -195,8 +282,11 @@ class Queue(Case):
             status, headers, answer = server.call("POST", "/api/v1/jobs", LONG)
             self.assertEqual((status, answer["error"]["code"]), (429, "queue_full"))
             self.assertGreaterEqual(int(headers["Retry-After"]), 1)
-            for path in ("/health", "/api/v1/models", "/api/v1/jobs", "/sdapi/v1/options", "/v1/models", "/metrics"):
+            for path in ("/health", "/api/v1/models", "/api/v1/jobs", "/sdapi/v1/options", "/sdapi/v1/progress", "/v1/models", "/metrics"):
                 self.assertEqual(server.call("GET", path)[0], 200)
+            self.assertEqual(server.call("POST", "/sdapi/v1/options", {"sd_model_checkpoint": "demo"})[0], 200)
+            self.assertEqual(server.call("POST", "/api/v1/models/refresh")[0], 200)
+            self.assertEqual(server.call("POST", "/api/v1/tokens", {"prompt": "x"})[0], 200)
             self.assertEqual([job["state"] for job in server.call("GET", "/api/v1/jobs")[2]["jobs"]],
                              ["running", "queued", "queued"])
             self.assertEqual(server.call("DELETE", "/api/v1/jobs/" + waiting[0]["id"])[0], 202)
@@ -282,6 +372,30 @@ class Process(Case):
         with Server() as server:
             with self.assertRaisesRegex(AssertionError, "another server keeps its results"):
                 Server(folder=server.folder).start()
+
+    def test_a_working_folder_that_is_gone(self):
+        with Server() as server:
+            server.process.terminate()
+            server.process.communicate()
+            gone = server.folder / "gone"
+            gone.mkdir()
+            server.cwd = gone
+            server.start(in_child=gone.rmdir)
+            for path in ("/sdapi/v1/loras", "/sdapi/v1/upscalers", "/sdapi/v1/sd-vae"):
+                self.assertEqual(server.call("GET", path)[::2], (200, []))
+            job = server.call("POST", "/api/v1/jobs", {"prompt": "x"})[2]
+            self.assertEqual(server.finished(job["id"])["state"], "completed")
+
+    def test_a_thousand_jobs_leave_no_memory_behind(self):
+        with Server("--queue", "100") as server:
+            def paint(count):
+                for i in range(count):
+                    body = {"prompt": f"client {i}", "seed": i, "width": 64, "height": 64}
+                    self.assertEqual(server.call("POST", "/sdapi/v1/txt2img", body)[0], 200)
+            paint(200)
+            before = server.resident()
+            paint(800)
+            self.assertLess(server.resident(), before * 1.05 + (1 << 20))
 
     def test_without_a_model(self):
         with Server(models=()) as server:

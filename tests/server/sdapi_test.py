@@ -1,6 +1,7 @@
 """/sdapi/v1: the API of AUTOMATIC1111's stable-diffusion-webui, by hand and with webuiapi where it is installed."""
 import base64
 import json
+import os
 import threading
 import unittest
 
@@ -10,6 +11,8 @@ try:
     import webuiapi
 except ImportError:
     webuiapi = None
+    if os.environ.get("GESSO_WANT_CLIENTS"):
+        raise
 
 PATH, OVER = "/sdapi/v1/txt2img", "/sdapi/v1/img2img"
 INFO = """prompt all_prompts negative_prompt all_negative_prompts seed all_seeds subseed all_subseeds subseed_strength width
@@ -91,6 +94,21 @@ class Sdapi(Case):
                                      ({"init_images": ["/etc/hostname"]}, 400, "init_images")):
             self.refused(self.server, "POST", OVER, {**body, **wrong}, status, field)
 
+    def test_pictures_as_clients_write_them(self):
+        data = png(64, 64, lambda x, y: (255, 255 * (x + y & 1), 7))
+        text = base64.b64encode(data).decode()
+        self.assertTrue(set("+/") & set(text))
+        good = text, "data:image/png;base64," + text, "data:image/jpeg;base64," + text, text.rstrip("="), "\r\n".join(
+            text[i:i + 76] for i in range(0, len(text), 76)), " " + text + "\n"
+        bad = ("", "data:image/png;base64,", "data:image/png," + text, text.replace("+", "-").replace("/", "_"), text[:-5], "====",
+               "https://example.org/a.png", base64.b64encode(b"text").decode())
+        for picture in good:
+            self.assertEqual(self.server.call("POST", OVER, {"prompt": "x", "init_images": [picture]})[0], 200, picture[:40])
+        for picture in bad:
+            self.refused(self.server, "POST", OVER, {"prompt": "x", "init_images": [picture]}, 400, "init_images")
+            if picture:
+                self.refused(self.server, "POST", OVER, {"prompt": "x", "init_images": [text], "mask": picture}, 400, "mask")
+
     def test_what_has_no_effect_is_reported(self):
         answer, info, headers = self.paint(prompt="x", alwayson_scripts={"ControlNet": {"args": []}}, frobnicate=1,
                                            override_settings={"eta_noise_seed_delta": 1})
@@ -110,6 +128,16 @@ class Sdapi(Case):
         self.server.call("POST", "/sdapi/v1/options", {"sd_model_checkpoint": "demo"})
         self.refused(self.server, "POST", PATH, {"prompt": "x", "override_settings": {"sd_model_checkpoint": "/etc/passwd"}},
                      404, "model")
+
+    def test_models_leave_and_come_back(self):
+        loaded = lambda: [m["name"] for m in self.server.call("GET", "/api/v1/models")[2]["models"] if m["loaded"]]
+        self.paint(prompt="x", override_settings={"sd_model_checkpoint": "other"})
+        self.assertIn("other.safetensors", loaded())
+        self.assertEqual(self.server.call("POST", "/sdapi/v1/unload-checkpoint")[::2], (200, {}))
+        self.assertEqual(loaded(), [])
+        self.assertEqual(self.server.call("POST", "/sdapi/v1/reload-checkpoint")[::2], (200, {}))
+        self.assertEqual(loaded(), ["demo.safetensors"])
+        self.assertEqual(self.server.call("POST", "/sdapi/v1/refresh-checkpoints")[::2], (200, None))
 
     def test_save_and_send(self):
         answer, _, _ = self.paint(prompt="x", send_images=False, save_images=True)
@@ -158,6 +186,25 @@ class Sdapi(Case):
         result = api.txt2img(prompt="a house", seed=5, steps=3, batch_size=2)
         self.assertEqual((len(result.images), result.info["seed"]), (2, 5))
         self.assertIn("demo.safetensors", [m["title"] for m in api.get_sd_models()])
+        self.assertIn("a house", api.png_info(result.images[0]).info)
+        over = api.img2img(images=[result.images[0]], prompt="a house", denoising_strength=0.4, seed=5)
+        self.assertEqual((over.image.size, over.info["denoising_strength"]), (result.image.size, 0.4))
+        mask = result.images[0].convert("L").point(lambda _: 255)
+        self.assertEqual(api.img2img(images=[result.images[0]], mask_image=mask, prompt="x").image.size, result.image.size)
+        api.util_set_model("other")
+        self.assertEqual(api.util_get_current_model(), "other.safetensors")
+        self.assertEqual(api.txt2img(prompt="x", override_settings={"sd_model_checkpoint": "demo"}).info["sd_model_name"],
+                         "demo.safetensors")
+        api.util_set_model("demo")
+        self.assertEqual(sorted(api.util_get_model_names()), ["demo.safetensors", "other.safetensors"])
+        self.assertIn("euler", [s["name"] for s in api.get_samplers()])
+        self.assertIn("karras", [s["name"] for s in api.get_schedulers()])
+        self.assertEqual(api.get_progress()["progress"], 0)
+        self.assertEqual(api.get_options()["sd_model_checkpoint"], "demo.safetensors")
+        for ask in (api.get_cmd_flags, api.get_upscalers, api.get_loras, api.get_sd_vae, api.get_embeddings, api.get_memory,
+                    api.get_latent_upscale_modes, api.get_hypernetworks, api.get_face_restorers, api.get_realesrgan_models,
+                    api.get_prompt_styles, api.get_scripts, api.refresh_checkpoints, api.interrupt, api.skip):
+            ask()
 
 
 if __name__ == "__main__":

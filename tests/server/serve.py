@@ -20,7 +20,8 @@ TIMEOUT = 60  # of everything: only a hanging server reaches it
 class Server:
     """A server of its own folder and port; `with Server("--queue", "2") as server`."""
 
-    def __init__(self, *options, step_ms=0, folder=None, models=("demo.safetensors",)):
+    def __init__(self, *options, step_ms=0, folder=None, models=("demo.safetensors",), model=None, files={}):
+        """`models` are dummies for the fake engine; `model` is the file of -m; `files` lie in the server's folder."""
         self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="gesso serve é模 ")
         self.folder = Path(folder or self._temporary.name)
         for name in models:
@@ -28,7 +29,11 @@ class Server:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"a model")
         (self.folder / "models").mkdir(exist_ok=True)
+        for name, text in files.items():
+            (self.folder / name).write_text(text)
+        self.model = ["-m", str(model)] if model else ["--no-model"]
         self.options = options
+        self.cwd = self.folder
         self.environment = {"PATH": os.environ["PATH"], "GESSO_DEMO_MODEL": str(self.folder / "none"),
                             "GESSO_FAKE_STEP_MS": str(step_ms)}
         self.environment.update((k, v) for k, v in os.environ.items() if k.endswith("SAN_OPTIONS"))
@@ -46,18 +51,24 @@ class Server:
         if "Sanitizer" in output:
             raise AssertionError(output)
 
-    def start(self):
+    def start(self, in_child=None):
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--port", "0", "--outputs", str(self.folder / "outputs"), "--models",
-             str(self.folder / "models"), "--no-model", *self.options],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment, cwd=self.folder, text=True)
+             str(self.folder / "models"), *self.model, *self.options],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment, cwd=self.cwd, text=True,
+            preexec_fn=in_child)
         lines = []
         for line in self.process.stdout:
             lines.append(line)
             if match := re.search(r"serves http://\S+:(\d+)/", line):
                 self.port = int(match[1])
                 return
+        self.process.communicate()
         raise AssertionError("the server did not start: " + "".join(lines))
+
+    def resident(self):
+        """Bytes of memory that the server has."""
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def outputs(self):
         return sorted(p.name for p in (self.folder / "outputs").iterdir() if not p.name.startswith("."))

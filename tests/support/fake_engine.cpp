@@ -2,9 +2,12 @@
 // the real one in tests of the C interface, the command line and the server: it is linked before the library, whose
 // make_engine() is then not used.
 //   prompt "fail CODE TEXT"  throws that error          prompt "throw"  throws something that is no Error
+//   prompt "message TEXT"    says TEXT                  a file with "vae" in its name holds one
 //   GESSO_FAKE_STEP_MS       milliseconds for each step (default 0)
 #include <chrono>
 #include <cstdlib>
+#include <list>
+#include <mutex>
 #include <thread>
 
 #include "pipeline/canvas.h"
@@ -59,10 +62,12 @@ class FakeEngine : public Engine {
  public:
   GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) override {
     fail_if_asked(request.prompt);
+    (void)load(request);
     const char* pause = std::getenv("GESSO_FAKE_STEP_MS");
     GenerateResult result{.resolved = resolve(request)};
     const int steps = *result.resolved.steps;
-    sink({.kind = Event::Kind::kMessage, .text = "a message"});
+    const bool says = request.prompt.starts_with("message ");
+    sink({.kind = Event::Kind::kMessage, .text = says ? request.prompt.substr(8) : "a message"});
     sink({.kind = Event::Kind::kStage, .stage = "denoise", .steps = steps});
     for (int step = 1; step <= steps; ++step) {
       if (pause) std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(pause)));
@@ -87,10 +92,62 @@ class FakeEngine : public Engine {
 
   std::string explain(const Request& request) override { return request.prompt + " as it is read\n"; }
 
+  /// A token a byte.
+  std::vector<PromptLength> prompt_lengths(const Request& request, const std::string& prompt) override {
+    fail_if_asked(prompt);
+    (void)load(request);
+    return {{.encoder = "fake", .tokens = static_cast<int>(prompt.size()), .room = 75}};
+  }
+
+  LoadedModelInfo load(const Request& request) override {
+    fail_if_asked(request.model);
+    const std::lock_guard lock(mutex_);
+    unload_where([&](const Open& model) { return model.file == request.model; });
+    models_.push_front({request.model});
+    return info(models_.front());
+  }
+
+  size_t unload(const std::string& file, double idle_seconds) override {
+    const std::lock_guard lock(mutex_);
+    const auto idle = std::chrono::duration<double>(idle_seconds);
+    const auto now = std::chrono::steady_clock::now();
+    return unload_where(
+        [&](const Open& model) { return (file.empty() || model.file == file) && now - model.used >= idle; });
+  }
+
+  std::vector<LoadedModelInfo> models() override {
+    const std::lock_guard lock(mutex_);
+    std::vector<LoadedModelInfo> list;
+    for (const Open& model : models_) list.push_back(info(model));
+    return list;
+  }
+
   Inspection inspect(const std::vector<std::filesystem::path>& paths) override {
     if (!std::filesystem::exists(paths[0])) fail(ErrorCode::kNotFound, "file not found: '{}'", paths[0].string());
-    return {.json = {{"family", "fake"}, {"files", paths.size()}}, .text = "a fake"};
+    Json files = Json::array();
+    for (const auto& path : paths) {
+      const bool is_vae = path.filename().string().find("vae") != std::string::npos;
+      files.push_back({{"components", {{{"role", is_vae ? "vae" : "diffusion_model"}}}}});
+    }
+    return {.json = {{"family", "fake"}, {"files", files}}, .text = "a fake"};
   }
+
+ private:
+  struct Open {
+    std::string file;
+    std::chrono::steady_clock::time_point used = std::chrono::steady_clock::now();
+  };
+
+  static LoadedModelInfo info(const Open& model) {
+    return {.name = std::filesystem::path(model.file).stem().string(), .family = "fake", .files = {model.file}};
+  }
+  template <typename Where>
+  size_t unload_where(const Where& where) {
+    return models_.remove_if(where);
+  }
+
+  std::mutex mutex_;
+  std::list<Open> models_;  // used last first; guarded by mutex_
 };
 
 }  // namespace

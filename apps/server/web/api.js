@@ -3,10 +3,11 @@ const KEY = "gesso.key";
 
 /** What the server said was wrong; `field` names the culprit where it knows one. */
 export class ApiError extends Error {
-  constructor(status, error) {
+  constructor(status, error, retryAfter = 0) {
     super(error?.message ?? `the server answered ${status}`);
     this.status = status;
     this.field = error?.field ?? null;
+    this.retryAfter = retryAfter; // seconds; 0: not worth trying again
   }
 }
 
@@ -26,24 +27,35 @@ async function send(path, options = {}) {
     throw new ApiError(0, { message: "the server does not answer" });
   }
   if (answer.ok) return answer;
-  throw new ApiError(answer.status, (await answer.json().catch(() => ({}))).error);
+  const { error } = await answer.json().catch(() => ({}));
+  throw new ApiError(answer.status, error, Number(answer.headers.get("Retry-After") ?? 0));
 }
 
 export async function get(path) {
   return (await send(path)).json();
 }
 
+export async function blob(path) {
+  return (await send(path)).blob();
+}
+
 export async function remove(path) {
   await send(path, { method: "DELETE" });
 }
 
-export async function submit(request) {
-  const answer = await send("/api/v1/jobs", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(request),
+export async function post(path, body = {}) {
+  const headers = { "Content-Type": "application/json" };
+  return (await send(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
+}
+
+/** A Blob's bytes in base64. */
+export function base64(blob) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(blob);
   });
-  return answer.json();
 }
 
 /** Calls back with (name, data) for every event of a job until it is over. */

@@ -1,111 +1,112 @@
 import * as api from "./api.js";
 import * as form from "./form.js";
 import * as gallery from "./gallery.js";
+import * as grid from "./grid.js";
+import * as over from "./over.js";
+import * as tokens from "./tokens.js";
+import * as work from "./work.js";
 
 const element = (id) => document.getElementById(id);
-let current = null; // the job that this page waits for
+let models = [];
 
 function say(text) {
   element("status").textContent = text;
 }
 
 function complain(error) {
-  if (error?.status === 401) return askForKey();
+  if (error?.status === 401) return element("gate").showModal();
   element("error").textContent = error ? error.message : "";
   element("error").hidden = !error;
   form.mark(error?.field);
 }
 
-function askForKey() {
-  element("gate").showModal();
+// ---- models ----
+
+function showModel() {
+  const name = element("model").value;
+  const model = models.find((each) => (name ? each.name === name : each.default));
+  const memory = model?.memory_bytes ? `, ${Math.round(model.memory_bytes / 1048576)} MiB` : "";
+  element("model-state").textContent = !model ? "" : model.loaded ? `loaded${memory}` : "loaded when it is needed";
+  element("unload").hidden = !model?.loaded;
+  element("unload").dataset.model = model?.name ?? "";
 }
 
-function duration(seconds) {
-  if (seconds < 60) return `${Math.max(1, Math.round(seconds))} s`;
-  return `${Math.floor(seconds / 60)} min ${String(Math.round(seconds) % 60).padStart(2, "0")} s`;
+async function lookAtModels() {
+  models = (await api.get("/api/v1/models")).models;
+  form.offerModels(models);
+  showModel();
 }
 
-function working(job) {
-  current = job;
-  element("work").hidden = !job;
-  element("cancel").disabled = !job;
-  element("generate").disabled = Boolean(job);
-  if (job) {
-    sessionStorage.setItem("gesso.job", job.id); // a reloaded page waits for it again
-    element("bar").removeAttribute("value");
-    element("what").textContent = "waiting";
-  }
+async function unload() {
+  const name = element("unload").dataset.model;
+  await api.post(`/api/v1/models/${encodeURIComponent(name)}/unload`).catch(complain);
+  say(`${name} gave its memory back`);
+  await lookAtModels().catch(complain);
 }
 
-function progress(name, data) {
-  if (name === "message") return say(data.text);
-  if (name === "queued") {
-    element("what").textContent = data.position === 1 ? "1 job before this one" : `${data.position} jobs before this one`;
-    return;
-  }
-  element("bar").value = data.fraction;
-  const steps = data.steps > 1 ? ` ${data.step} of ${data.steps}` : "";
-  const eta = data.eta_seconds === null ? "" : `, ${duration(data.eta_seconds)} left`;
-  element("what").textContent = `${data.stage || "starting"}${steps}${eta}`;
-}
+// ---- painting ----
 
 function ended(name, job) {
   if (name === "completed") {
     gallery.show(job);
-    say(`painted in ${duration(job.ended - job.started)}`);
+    say(`painted in ${work.duration(job.ended - job.started)}`);
   } else if (name === "failed") {
     complain(new api.ApiError(500, job.error));
   } else {
     say("cancelled");
   }
-}
-
-async function wait(job) {
-  working(job);
-  let over = false;
-  try {
-    await api.follow(job.id, (name, data) => {
-      over = ["completed", "failed", "cancelled"].includes(name);
-      if (over) ended(name, data);
-      else progress(name, data);
-    });
-    if (!over) complain(new Error("the connection broke; the picture will be in the history"));
-  } catch (error) {
-    complain(error);
-  }
-  working(null);
+  lookAtModels().catch(() => {});
 }
 
 async function generate() {
-  if (current) return;
   complain(null);
   say("");
-  const request = form.read();
   try {
-    await wait(await api.submit(request));
+    const job = await api.post("/api/v1/jobs", await form.read());
+    work.add(job.id, ended);
   } catch (error) {
     complain(error);
   }
 }
 
-async function cancel() {
-  if (!current) return;
-  element("what").textContent = "cancelling";
-  await api.remove(`/api/v1/jobs/${current.id}`).catch(complain);
+async function paintGrid() {
+  complain(null);
+  const button = (job, picture) => {
+    gallery.remember(job);
+    return gallery.button(job, picture);
+  };
+  try {
+    await grid.paint(await form.read(), gallery.stage, button);
+  } catch (error) {
+    complain(error);
+  }
 }
+
+// ---- the page ----
 
 async function open() {
   try {
-    const [list, capabilities] = await Promise.all([api.get("/api/v1/models"), api.get("/api/v1/capabilities")]);
-    form.offer(list.models, capabilities);
+    form.offer(await api.get("/api/v1/capabilities"));
+    await lookAtModels();
     form.restore();
-    if (list.models.length === 0) complain(new Error("this server has no model: start it with -m FILE or --models FOLDER"));
-    const jobs = await gallery.load();
-    const mine = jobs.find((job) => job.id === sessionStorage.getItem("gesso.job"));
-    if (mine && ["queued", "running"].includes(mine.state)) await wait(mine);
+    showModel();
+    form.changed();
+    if (models.length === 0) complain(new Error("this server has no model: start it with -m FILE or --models FOLDER"));
+    const before = work.remembered();
+    await gallery.load(true);
+    for (const id of before) work.add(id, ended);
   } catch (error) {
     complain(error);
   }
+}
+
+function keys(event) {
+  if (document.querySelector("dialog[open]")) return;
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    generate();
+  }
+  if (event.key === "Escape") work.cancel();
 }
 
 element("form").addEventListener("submit", (event) => {
@@ -113,20 +114,31 @@ element("form").addEventListener("submit", (event) => {
   generate();
 });
 element("form").addEventListener("input", form.save);
-element("cancel").addEventListener("click", cancel);
+for (const id of ["over", "grid"]) element(id).addEventListener("toggle", form.save);
+element("model").addEventListener("change", showModel);
+element("unload").addEventListener("click", unload);
 element("random").addEventListener("click", form.randomise);
+element("paint-grid").addEventListener("click", paintGrid);
+element("cancel-all").addEventListener("click", grid.stop);
 element("swap").addEventListener("click", () => {
   const [width, height] = [element("width"), element("height")];
   [width.value, height.value] = [height.value, width.value];
-  form.save();
+  form.changed();
 });
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) generate();
-  if (event.key === "Escape" && !document.querySelector("dialog[open]")) cancel();
+element("theme").value = document.documentElement.dataset.theme;
+element("theme").addEventListener("change", (event) => {
+  document.documentElement.dataset.theme = event.target.value;
+  localStorage.setItem("gesso.theme", event.target.value);
 });
+document.addEventListener("keydown", keys);
 element("gate-form").addEventListener("submit", () => {
   api.setKey(element("key").value);
   open();
 });
-gallery.start(form.write, complain);
+gallery.start({ use: form.write, over: over.set, error: complain });
+over.start(form.write, complain);
+work.start({ message: say, failed: complain });
+grid.start();
+tokens.start();
+over.restore();
 open();
