@@ -194,6 +194,14 @@ def cancelling(server, rounds, judge):
 
 
 def cycles(server, count):
+    with serve.Server(models=(), model=MODEL) as other:  # nothing else has been painted there
+        assert other.call("POST", "/v1/images/generations", request(0))[0] == 200
+        kept = other.call("GET", "/api/v1/models")[2]["models"][0]["memory_bytes"]
+        before = other.resident()
+        other.call("POST", "/sdapi/v1/unload-checkpoint")
+        back = before - other.resident()
+        figure("weights of a model; memory given back by unloading it", f"{kept / 1e6:.1f}, {back / 1e6:.1f} MB", back > kept / 2,
+               "most of it")
     memory = []
     for i in range(count):
         name = ("one", "two")[i % 2]
@@ -252,16 +260,17 @@ def main():
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=int, default=300)
     parser.add_argument("--cycles", type=int, default=1000)
+    parser.add_argument("--threads", default="0", help="of the server; 1 where other work keeps the processors busy")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--parts", default="overhead,cancel,clients,cycles,kill", help="which of them (default: all)")
     options = parser.parse_args()
     if options.quick:
         options.clients, options.seconds, options.cycles = 16, 6, 40
-    serve.PROGRAM = options.program
+    serve.PROGRAM, serve.TIMEOUT = options.program, 900  # a client's turn comes after all others'
     parts, judge = options.parts.split(","), not options.quick
     if "overhead" in parts:
         overhead(options.program, 8 if judge else 4, judge)
-    with serve.Server("--queue", str(4 * options.clients), "--max-connections", str(2 * options.clients + 64), models=(),
+    with serve.Server("-t", options.threads, "--queue", str(4 * options.clients), "--max-connections", str(2 * options.clients + 64), models=(),
                       model=MODEL) as server:
         for name in ("one", "two"):
             (server.folder / "models" / f"{name}.safetensors").write_bytes(MODEL.read_bytes())

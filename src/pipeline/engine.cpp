@@ -220,7 +220,10 @@ class UsedModel {
       model.decoder_weights().release();
     }
     model_.reset();
-    if (gone || !stays_) device_.trim();
+    if (gone)
+      device_.give_memory_back();
+    else if (!stays_)
+      device_.trim();
   }
   UsedModel(const UsedModel&) = delete;
   UsedModel& operator=(const UsedModel&) = delete;
@@ -274,7 +277,7 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
     sink({.kind = Event::Kind::kMessage,
           .text = fmt::format("weights are {}, to stay within {} of memory", plan.weights_text(),
                               bytes_text(plan.budget))});
-  models_.make_room(plan.budget - plan.peak, used.pointer());
+  if (models_.make_room(plan.budget - plan.peak, used.pointer()) > 0) device_.give_memory_back();
   int64_t held = 0;
   if (plan.residency == Residency::kResident)
     for (const StagePlan& stage : plan.stages) held += stage.weights;
@@ -386,7 +389,7 @@ size_t CpuEngine::unload(const std::string& file, double idle_seconds) {
   const auto idle =
       std::chrono::duration_cast<ModelCache::Clock::duration>(std::chrono::duration<double>(idle_seconds));
   const size_t count = models_.unload(file, idle);
-  if (count > 0) device_.trim();
+  if (count > 0) device_.give_memory_back();
   return count;
 }
 

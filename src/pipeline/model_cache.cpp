@@ -73,7 +73,7 @@ int64_t ModelCache::held(const Pointer& except) const {
   return sum;
 }
 
-void ModelCache::make_room(int64_t bytes, const Pointer& keep) {
+size_t ModelCache::make_room(int64_t bytes, const Pointer& keep) {
   std::list<Entry> gone;
   const std::lock_guard lock(mutex_);
   int64_t sum = 0;
@@ -86,6 +86,7 @@ void ModelCache::make_room(int64_t bytes, const Pointer& keep) {
     entry = std::next(last);
     gone.splice(gone.end(), entries_, last);
   }
+  return gone.size();
 }
 
 size_t ModelCache::unload(const std::string& file, Clock::duration idle) {

@@ -33,8 +33,8 @@ class ModelCache {
   void keeps(const Pointer& model, int64_t bytes);
   /// Bytes that all of them keep, or all but one.
   int64_t held(const Pointer& except = nullptr) const;
-  /// Drops the least recently used others until they keep at most `bytes`.
-  void make_room(int64_t bytes, const Pointer& keep);
+  /// Drops the least recently used others until they keep at most `bytes`. Returns how many.
+  size_t make_room(int64_t bytes, const Pointer& keep);
   /// Drops those that have `file` among theirs (empty: any) and were not used for so long. Where `idle` is more than
   /// nothing, what is being used stays. Returns how many.
   size_t unload(const std::string& file, Clock::duration idle);

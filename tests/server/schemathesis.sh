@@ -1,7 +1,7 @@
 #!/bin/bash
 # Sends thousands of requests that follow /openapi.json, or just do not, to a server around the fake engine, and checks
 # every answer against it. schemathesis is fetched from PyPI into a folder that is kept.
-#   tests/server/schemathesis.sh [PROGRAM [EXAMPLES]]    default: build/dev/tests/gesso_fake, 100 an operation
+#   tests/server/schemathesis.sh [PROGRAM [EXAMPLES [SEED]]]    default: build/dev/tests/gesso_fake, 100 an operation, any
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -21,5 +21,5 @@ for ((i = 0; i < 100; ++i)); do
   sleep 0.1
 done
 "$clients/bin/schemathesis" --config-file "$here/schemathesis.toml" run "${address}openapi.json" --max-examples "${2:-100}" \
-  --no-color --warnings off
+  ${3:+--seed "$3"} --no-color --warnings off
 kill -0 "$server"  # it lives

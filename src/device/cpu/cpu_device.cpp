@@ -1,5 +1,6 @@
 #include "device/cpu/cpu_device.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -129,6 +130,13 @@ void CpuDevice::trim() {
   const std::lock_guard lock(mutex_);
   for (const auto& [size, block] : free_) std::free(block);
   free_.clear();
+}
+
+void CpuDevice::give_memory_back() {
+  trim();
+#ifdef __GLIBC__
+  ::malloc_trim(0);  // blocks under 32 MiB come from its heap, which has holes and keeps them
+#endif
 }
 
 const Kernels* CpuDevice::begin(const OpCost& cost) {

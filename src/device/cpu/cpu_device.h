@@ -38,6 +38,9 @@ class CpuDevice : public Device {
   void set_observers(std::vector<Observer*> observers) { observers_ = std::move(observers); }
   /// Gives pooled memory that is not in use back to the system.
   void trim();
+  /// The same, and what else the process has freed and still holds: after a model has gone, that is most of it. Takes
+  /// milliseconds.
+  void give_memory_back();
   int64_t peak_bytes() const { return peak_; }  ///< most bytes in use at once since the start or the last reset
   void reset_peak() { peak_ = in_use_; }
 
