@@ -86,9 +86,8 @@ std::vector<Renamed> output_names(const OutputNaming& naming, const Component& c
   for (const Renamed& renamed : names)
     for (const Placement& part : renamed.parts) left.erase(part.name);
   if (!left.empty())
-    fail(ErrorCode::kUnsupported, "names: the layout has no name for '{}' of the {}{}", *left.begin(),
-         title_of(component.role),
-         component.complete.value_or(true) ? "" : fmt::format(", which lacks {}", component.missing.front()));
+    fail(ErrorCode::kUnsupported, "names: the layout has no name for '{}' of the {}", *left.begin(),
+         title_of(component.role));
   for (Renamed& renamed : names) renamed.name = naming.prefix + renamed.name;
   return names;
 }

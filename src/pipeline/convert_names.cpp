@@ -90,6 +90,9 @@ ConvertItem united(const Renamed& renamed, const Component& component, std::map<
 void add_component(const ConvertRequest& request, const ModelFile& file, const Component& component,
                    std::span<const Component* const> all, const ScaledWeights& scaled, ConvertWork& work) {
   const OutputNaming naming = output_naming(*request.names, component, all);
+  if (component.complete == false)
+    fail(ErrorCode::kBadFile, "names: the {} in {} is incomplete, it lacks {}; give a whole one",
+         title_of(component.role), quoted(file.file->path()), component.missing.front());
   std::map<std::string, Parameter> parameters;
   std::set<std::string> ours;
   for (const PlacedTensor& placed : component.tensors) {

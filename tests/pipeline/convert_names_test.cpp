@@ -96,6 +96,61 @@ TEST_P(ConvertToNames, ADiffusersFolderBecomesACheckpoint) {
   EXPECT_TRUE(content(one).contains("model.diffusion_model.input_blocks.0.0.weight"));
 }
 
+/// A copy of a file without the tensors whose names hold `part`.
+std::string without(const std::string& from, const std::string& part, const std::filesystem::path& to) {
+  const auto file = open_tensor_file(from);
+  std::vector<TensorInfo> kept;
+  for (const TensorInfo& t : file->tensors())
+    if (t.name.find(part) == std::string::npos) kept.push_back(t);
+  SafetensorsWriter writer(to, kept, file->metadata());
+  for (const TensorInfo& t : kept) writer.write(file->read(t));
+  writer.finish();
+  return to.string();
+}
+
+// S20: that separate and fused projections paint the same is EitherLayoutPaintsTheSamePicture; here one of the three is
+// not there.
+TEST_P(ConvertToNames, AMissingPartOfAFusedProjectionIsAnError) {
+  const std::string separate = renamed(GESSO_TEST_DATA "/golden/tiny_flux1.safetensors", "diffusers", "d.safetensors");
+  const std::string model = without(separate, "transformer_blocks.0.attn.to_v.", folder / "cut.safetensors");
+  Request request;
+  request.model = model;
+  request.clip_l = GESSO_TEST_DATA "/golden/tiny_sdxl.safetensors";
+  request.prompt = "a";
+  for (const bool paints : {true, false}) try {
+      if (paints)
+        (void)make_engine({})->generate(request, [](const Event&) {}, {});
+      else
+        (void)renamed(model, "ldm", "fused.safetensors");
+      ADD_FAILURE() << paints;
+    } catch (const Error& e) {
+      EXPECT_THAT(e.what(), ::testing::HasSubstr(".v.weight"));
+    }
+}
+
+// G10: a diffusion model alone, given as the whole model.
+TEST_P(ConvertToNames, ADiffusionModelAloneAsksForTheRest) {
+  const std::string unet = without(without(source(), "first_stage_model.", folder / "a.safetensors"),
+                                   "cond_stage_model.", folder / "unet.safetensors");
+  const std::string gguf = (folder / "unet.gguf").string();
+  const Json convert{{"inputs", {unet}}, {"output", gguf}, {"type", "q8_0"}};
+  (void)convert_files(parse_convert_request(convert.dump()), [](const Event&) {}, {});
+  Request request;
+  request.model = gguf;
+  request.prompt = "a";
+  try {
+    (void)make_engine({})->generate(request, [](const Event&) {}, {});
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kNotFound);
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("CLIP-L text encoder (--clip_l FILE)"));
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("--vae FILE"));
+  }
+  request.vae = request.clip_l = source();  // which hold more than that
+  request.steps = 1;
+  EXPECT_EQ(make_engine({})->generate(request, [](const Event&) {}, {}).pictures.size(), 1u);
+}
+
 TEST_P(ConvertToNames, WhatHasNoPlaceIsRefusedOrNoted) {
   const auto refused = [&](const std::vector<std::string>& inputs, ErrorCode code, const std::string& message) {
     const Json request{{"inputs", inputs}, {"output", (folder / "o.safetensors").string()}, {"names", "diffusers"}};
