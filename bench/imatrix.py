@@ -27,13 +27,13 @@ def prompts(seed, count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", help="folder of a build with gesso and latent_psnr")
-    parser.add_argument("--types", default="q3_K,q4_K,q4_0,q2_K")
+    parser.add_argument("--types", default="q3_K,q4_K,q4_0")
     parser.add_argument("--model", default=str(HERE / "models/demo/gesso-demo.safetensors"))
     arguments = parser.parse_args()
     gesso = pathlib.Path(arguments.build) / "apps/cli/gesso"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "seen.txt").write_text("\n".join(prompts(1, 40)) + "\n")
+        (folder / "seen.txt").write_text("\n".join(prompts(1, 20)) + "\n")
         (folder / "asked.txt").write_text("\n".join(prompts(2, 50)) + "\n")
         subprocess.run([gesso, "generate", "-m", arguments.model, "--prompts-from-file", folder / "seen.txt",
                         "--seed", "1000", "-o", folder / "seen.png", "--imatrix-out", folder / "m.gguf"],

@@ -5,7 +5,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 folder=$1 seconds=$2; shift 2
-[[ $# -gt 0 ]] || set -- safetensors gguf zip checkpoint picture server_request
+[[ $# -gt 0 ]] || set -- safetensors gguf zip checkpoint imatrix picture server_request
 
 seeds_of() {
   case $1 in

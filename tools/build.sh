@@ -14,7 +14,7 @@ what="$preset ${options[*]} -- $*"
 
 up_to_date() {  # folders are looked at too: a file that was deleted changes its folder's time
   [[ -e $stamp && $(<"$stamp") == "$what" ]] &&
-    [[ -z $(find CMakeLists.txt CMakePresets.json cmake src include apps tests bench \
+    [[ -z $(find CMakeLists.txt CMakePresets.json cmake src include apps tests bench fuzz \
               -newer "$stamp" -print -quit 2>/dev/null) ]]
 }
 up_to_date && exit 0

@@ -30,17 +30,16 @@ void check(const std::filesystem::path& path, const std::string& name, std::span
 /// The older layout, value after value, each checked against the end of the file.
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : file_(MappedFile::open(path)), path_(path) {}
+  Reader(std::span<const std::byte> file, const std::filesystem::path& path) : file_(file), path_(path) {}
 
   std::span<const std::byte> take(uint64_t size) {
-    const auto bytes = file_->bytes();
-    if (size > bytes.size() - at_)
+    if (size > file_.size() - at_)
       fail(ErrorCode::kBadFile,
            "{} is no importance matrix, or is cut off: wanted {} bytes at byte {} of {}; expected the .dat or GGUF "
            "layout of llama.cpp",
-           quoted(path_), size, at_, bytes.size());
+           quoted(path_), size, at_, file_.size());
     at_ += size;
-    return bytes.subspan(at_ - size, size);
+    return file_.subspan(at_ - size, size);
   }
   /// A number that says how many of something follow.
   int64_t count(const char* what) {
@@ -52,35 +51,10 @@ class Reader {
   }
 
  private:
-  std::shared_ptr<const MappedFile> file_;
+  std::span<const std::byte> file_;
   const std::filesystem::path& path_;
   size_t at_ = 0;
 };
-
-Imatrix read_dat(const std::filesystem::path& path) {
-  Reader in(path);
-  Imatrix result;
-  const int64_t entries = in.count("entries");
-  if (entries == 0) fail(ErrorCode::kBadFile, "{} is an importance matrix without entries", quoted(path));
-  for (int64_t i = 0; i < entries; ++i) {
-    const auto name_bytes = in.take(static_cast<uint64_t>(in.count("bytes of a name")));
-    const std::string name(reinterpret_cast<const char*>(name_bytes.data()), name_bytes.size());
-    Importance importance;
-    importance.rows = importance.calls = in.count("calls");
-    const int64_t columns = in.count("columns");
-    const auto bytes = in.take(static_cast<uint64_t>(columns) * 4);
-    importance.sums.resize(static_cast<size_t>(columns));
-    for (size_t c = 0; c < importance.sums.size(); ++c) {
-      float value = 0;
-      std::memcpy(&value, bytes.data() + 4 * c, 4);
-      importance.sums[c] = value;
-    }
-    check(path, name, importance.sums, static_cast<double>(importance.rows));
-    if (!result.entries.emplace(name, std::move(importance)).second)
-      fail(ErrorCode::kBadFile, "{}: the entry {} is there twice", quoted(path), printable(name));
-  }
-  return result;
-}
 
 std::vector<double> values_of(const TensorFile& file, const TensorInfo& tensor) {
   if (tensor.dtype != DType::kF32)
@@ -188,11 +162,36 @@ void Imatrix::merge(const Imatrix& other) {
   }
 }
 
+Imatrix parse_imatrix(std::span<const std::byte> file, const std::filesystem::path& path) {
+  Reader in(file, path);
+  Imatrix result;
+  const int64_t entries = in.count("entries");
+  if (entries == 0) fail(ErrorCode::kBadFile, "{} is an importance matrix without entries", quoted(path));
+  for (int64_t i = 0; i < entries; ++i) {
+    const auto name_bytes = in.take(static_cast<uint64_t>(in.count("bytes of a name")));
+    const std::string name(reinterpret_cast<const char*>(name_bytes.data()), name_bytes.size());
+    Importance importance;
+    importance.rows = importance.calls = in.count("calls");
+    const int64_t columns = in.count("columns");
+    const auto bytes = in.take(static_cast<uint64_t>(columns) * 4);
+    importance.sums.resize(static_cast<size_t>(columns));
+    for (size_t c = 0; c < importance.sums.size(); ++c) {
+      float value = 0;
+      std::memcpy(&value, bytes.data() + 4 * c, 4);
+      importance.sums[c] = value;
+    }
+    check(path, name, importance.sums, static_cast<double>(importance.rows));
+    if (!result.entries.emplace(name, std::move(importance)).second)
+      fail(ErrorCode::kBadFile, "{}: the entry {} is there twice", quoted(path), printable(name));
+  }
+  return result;
+}
+
 Imatrix read_imatrix(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
   const auto bytes = file->bytes();
   const bool gguf = bytes.size() >= 4 && std::memcmp(bytes.data(), "GGUF", 4) == 0;
-  return gguf ? read_gguf(path) : read_dat(path);
+  return gguf ? read_gguf(path) : parse_imatrix(bytes, path);
 }
 
 void write_imatrix(const std::filesystem::path& path, const Imatrix& imatrix) {

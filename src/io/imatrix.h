@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct Imatrix {
 /// calls and sums divided by rows times calls) and GGUF (tensors NAME.in_sum2 and NAME.counts). Throws what opening
 /// files throws, and kBadFile naming the place: lengths beyond the file, values that are negative or not finite.
 Imatrix read_imatrix(const std::filesystem::path& path);
+
+/// The older layout, whose content is `file`; `path` is for messages.
+Imatrix parse_imatrix(std::span<const std::byte> file, const std::filesystem::path& path);
 
 /// Writes it as GGUF when the name ends so, else in the older layout. The file appears when it is whole.
 void write_imatrix(const std::filesystem::path& path, const Imatrix& imatrix);
