@@ -7,7 +7,7 @@ set -euo pipefail
 run=(build-essential cmake ninja-build pkg-config ccache libdnnl-dev ocl-icd-opencl-dev libhwy-dev nlohmann-json3-dev libcli11-dev
      libfmt-dev libpng-dev libjpeg62-turbo-dev libwebp-dev zlib1g-dev libutf8proc-dev libboost1.81-dev)
 tests=(libgtest-dev libgmock-dev libpcre2-dev python3)
-ci=(clang-14 libclang-rt-14-dev clang-format-14 git chromium chromium-driver fonts-dejavu-core)
+ci=(clang-14 libclang-rt-14-dev clang-format-14 git chromium chromium-driver fonts-dejavu-core python3-venv)
 
 case "${1:-run}" in
   run) wanted=("${run[@]}") ;;
