@@ -64,10 +64,6 @@ constexpr CompatibleOption kOptions[] = {
     {kAccepted, "--cache-option", "TEXT", "without effect without --cache-mode"},
     {kAccepted, "--scm-mask", "TEXT", "without effect without --cache-mode"},
     {kAccepted, "--scm-policy", "NAME", "without effect without --cache-mode"},
-    {kAccepted, "--preview-path", "FILE", "without effect without --preview"},
-    {kAccepted, "--preview-interval", "N", "without effect without --preview"},
-    {kAccepted, "--preview-noisy", "", "without effect without --preview"},
-    {kAccepted, "--taesd-preview-only", "", "without effect without --preview"},
 
     // features that do not exist yet
     {kMissing, "-M,--mode", "NAME", "modes other than img_gen", "img_gen txt2img"},
@@ -109,7 +105,6 @@ constexpr CompatibleOption kOptions[] = {
     {kMissing, "--embeddings-connectors", "FILE", "video models"},
     {kMissing, "--audio-vae", "FILE", "sound"},
     {kMissing, "--vae-format", "NAME", "naming an autoencoder's format", "auto"},
-    {kMissing, "--taesd,--tae", "FILE", "tiny autoencoders"},
     {kMissing, "--force-sdxl-vae-conv-scale", "", "scaled convolutions in the autoencoder"},
     {kMissing, "--type", "NAME", "converting weights while loading"},
     {kMissing, "--tensor-type-rules", "TEXT", "converting weights while loading"},
@@ -124,7 +119,6 @@ constexpr CompatibleOption kOptions[] = {
     {kMissing, "--slg-scale", "X", "skip-layer guidance", "0 0.0"},
     {kMissing, "--timestep-shift", "N", "shifted timesteps", "0"},
     {kMissing, "--cache-mode", "NAME", "step caches", "none disabled"},
-    {kMissing, "--preview", "NAME", "previews", "none"},
     {kMissing, "--image", "FILE", "metadata mode; see gesso metadata"},
     {kMissing, "--imat-out", "FILE", "importance matrices"},
     {kMissing, "--imat-in", "FILE", "importance matrices"},

@@ -107,6 +107,8 @@ std::vector<std::string> without_effect(const Request& asked, const Request& res
     sentences.emplace_back("flow_shift has no effect: the model does not flow");
   if (asked.guidance && model.defaults().guidance == 0)
     sentences.emplace_back("guidance has no effect: the model is not told any; see cfg_scale");
+  if (resolved.taesd_preview_only && resolved.taesd.empty())
+    sentences.emplace_back("taesd_preview_only has no effect without a tiny autoencoder (--taesd)");
   return sentences;
 }
 
@@ -226,7 +228,9 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   result.resolved = resolve(request, *loaded.model, inputs);
   const Request& resolved = result.resolved;
   const DType compute = compute_type(resolved);
-  const WorkPlan plan = make_plan(*loaded.model, resolved, compute, budget(resolved));
+  const LatentCodec codec = picture_codec(loaded, resolved);
+  const std::unique_ptr<Preview> preview = Preview::of(loaded, resolved);
+  const WorkPlan plan = make_plan(*loaded.model, codec, resolved, compute, budget(resolved), preview.get());
   if (plan.residency != Residency::kResident)
     sink({.kind = Event::Kind::kMessage,
           .text = fmt::format("weights are {} to stay within {} of memory", to_string(plan.residency),
@@ -239,29 +243,30 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
 
   const std::unique_ptr<Profile> profile = wants_profile() ? std::make_unique<Profile>() : nullptr;
   const DeviceSettings settings(device_, cancel, plan.residency, profile.get());
-  const Work work{*loaded.model, device_, resolved, compute, sink};
+  const Work work{*loaded.model, device_, resolved, compute, sink, codec, preview.get()};
   std::vector<Latent> latents;
   {
     const TextStates text = encode_text(work);
     release(loaded.model->text_weights(), plan.residency);
     const StartingPoint start = encode_canvas(work, canvas ? &*canvas : nullptr);
-    release({&loaded.model->decoder_weights()}, plan.residency);
+    if (preview) preview->prepare(device_, compute);
+    release(codec.weights(), plan.residency);
     for (int k = 0; k < resolved.batch_count; ++k) {
       cancel.check();
       latents.push_back(denoise(work, text, start, seeds_of(resolved, k)));
     }
   }
   release({&loaded.model->denoiser_weights()}, plan.residency);
+  if (preview && preview->decoder()) release(preview->decoder()->weights(), plan.residency);
   for (int k = 0; k < resolved.batch_count; ++k) {
     cancel.check();
     Image image{*resolved.width, *resolved.height, 3, decode(work, latents[static_cast<size_t>(k)])};
     if (canvas) image = on_canvas(*canvas, image);
     result.pictures.push_back(make_picture(resolved, k, loaded.name, std::move(image)));
   }
-  release({&loaded.model->decoder_weights()}, plan.residency);
+  release(codec.weights(), plan.residency);
   if (plan.residency == Residency::kResident) {
-    held_ = 0;
-    for (const StagePlan& stage : plan.stages) held_ += stage.weights;
+    held_ = plan.weights;
   }
   if (profile) report(*profile, sink);
   sink({.kind = Event::Kind::kDone});
@@ -272,10 +277,12 @@ Plan CpuEngine::plan(const Request& request) {
   const std::lock_guard lock(mutex_);
   use_threads(request, [](const Event&) {});
   const InputPictures inputs = load_input_pictures(request);
-  const LoadedModel& loaded = load(request, [](const Event&) {});
+  LoadedModel& loaded = load(request, [](const Event&) {});
   const Request resolved = resolve(request, *loaded.model, inputs);
   const DType compute = compute_type(resolved);
-  const WorkPlan work = make_plan(*loaded.model, resolved, compute, budget(resolved));
+  const std::unique_ptr<Preview> preview = Preview::of(loaded, resolved);
+  const WorkPlan work = make_plan(*loaded.model, picture_codec(loaded, resolved), resolved, compute, budget(resolved),
+                                  preview.get());
   const double speed = measured_speed(device_, compute);
 
   Plan plan;

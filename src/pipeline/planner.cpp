@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 #include "base/error.h"
 #include "device/meta/meta_device.h"
@@ -11,15 +12,61 @@
 namespace gesso {
 namespace {
 
-StagePlan measured(const char* name, const MetaDevice& meta, DType compute, int64_t repeats) {
-  StagePlan stage{.name = name, .repeats = repeats, .flops = meta.flops() * repeats};
-  for (const WeightData* weight : meta.weights()) {
-    const int64_t bytes = weight->shape().elements() * size_of(compute);
-    stage.weights += bytes;
-    stage.largest = std::max(stage.largest, bytes);
+/// A plan while its stages are measured.
+struct Measuring {
+  const Request& request;
+  DType compute;
+  WorkPlan plan = {};
+  std::set<const WeightData*> seen = {};
+
+  void add(const char* name, const MetaDevice& meta, int64_t repeats, bool with_next = false) {
+    StagePlan stage{.name = name, .repeats = repeats, .flops = meta.flops() * repeats, .with_next = with_next};
+    for (const WeightData* weight : meta.weights()) {
+      const int64_t bytes = weight->shape().elements() * size_of(compute);
+      stage.weights += bytes;
+      stage.largest = std::max(stage.largest, bytes);
+      if (seen.insert(weight).second) plan.weights += bytes;
+    }
+    stage.activations = meta.peak_bytes();
+    plan.stages.push_back(std::move(stage));
   }
-  stage.activations = meta.peak_bytes();
-  return stage;
+  /// What previews take in the course of denoising.
+  void add(const Preview& preview, const LatentFormat& format, int64_t steps) {
+    MetaDevice meta;
+    meta.set_wrap(wrap_of(request));
+    if (const LatentCodec* fitter = preview.fitter()) {
+      (void)fitter->decode(meta, zero_latent(format.channels, Preview::kFitSide, Preview::kFitSide), compute);
+      add("preview", meta, 1);
+    } else if (const LatentCodec* decoder = preview.decoder()) {
+      (void)decoder->decode(meta, latent(format), compute);
+      add("preview", meta, steps / request.preview_interval * request.batch_count, true);
+    }
+  }
+  Latent latent(const LatentFormat& format) const {
+    return zero_latent(format.channels, *request.height / format.scale, *request.width / format.scale);
+  }
+};
+
+/// The fastest residency within the budget; nothing when none is. Sets the peak to that of the last one tried.
+bool fits(WorkPlan& plan) {
+  int64_t activations = 0, staged = 0, streamed = 0;
+  StagePlan before;
+  for (const StagePlan& stage : plan.stages) {
+    activations = std::max(activations, stage.activations);
+    const bool together = before.with_next;
+    staged = std::max(staged, stage.weights + (together ? before.weights : 0) +
+                                  std::max(stage.activations, together ? before.activations : 0));
+    streamed = std::max(streamed, 2 * stage.largest + stage.activations);
+    before = stage;
+  }
+  for (const auto& [residency, peak] : {std::pair(Residency::kResident, plan.weights + activations),
+                                        {Residency::kStaged, staged},
+                                        {Residency::kStreamed, streamed}}) {
+    plan.residency = residency;
+    plan.peak = peak;
+    if (peak <= plan.budget) return true;
+  }
+  return false;
 }
 
 int64_t cgroup_free() {
@@ -37,9 +84,10 @@ int64_t WorkPlan::flops() const {
   return sum;
 }
 
-WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute, int64_t budget) {
-  WorkPlan plan;
-  plan.budget = budget;
+WorkPlan make_plan(LatentDiffusion& model, const LatentCodec& codec, const Request& request, DType compute,
+                   int64_t budget, const Preview* preview) {
+  Measuring measuring{request, compute};
+  measuring.plan.budget = budget;
   const LatentFormat& format = model.latent_format();
   const int64_t h = *request.height / format.scale, w = *request.width / format.scale;
   const SamplingSetup setup = sampling_setup(model, request);
@@ -52,13 +100,15 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
     const Conditioning states = model.encode(text, compute, prompt, prompt_options(request));
     if (!longest.context || states.context.dim(1) > longest.context.dim(1)) longest = states;
   }
-  plan.stages.push_back(measured("text", text, compute, 1));
+  measuring.add("text", text, 1);
 
   const bool extra = model.extra_input() == ExtraInput::kMaskAndPicture, over = !request.init_image.empty();
   if (over || extra) {
-    (void)model.encode_picture(encode.empty({1, *request.height, *request.width, 3}, compute));
-    plan.stages.push_back(measured("encode", encode, compute, over && extra ? 2 : 1));
+    const std::vector<float> picture(3 * static_cast<size_t>(*request.height) * static_cast<size_t>(*request.width));
+    (void)codec.encode(encode, picture, *request.width, *request.height, compute);
+    measuring.add("encode", encode, over && extra ? 2 : 1);
   }
+  if (preview) measuring.add(*preview, format, static_cast<int64_t>(setup.sigmas.size()) - 1);
 
   const auto n = static_cast<int64_t>(prompts.cond.size() + !prompts.uncond.empty() + prompts.empty.has_value());
   const int64_t channels = extra ? 2 * format.channels + 1 : format.channels;
@@ -67,27 +117,16 @@ WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute
     const Tensor vector = longest.vector ? denoise.empty({n, longest.vector.dim(1)}, compute) : Tensor();
     (void)model.predict(denoise.empty({n, h, w, channels}, compute), 999.f, context, vector);
   }
-  plan.stages.push_back(
-      measured("denoise", denoise, compute, int64_t{evaluations(setup.sampler, setup.sigmas)} * request.batch_count));
+  measuring.add("denoise", denoise, int64_t{evaluations(setup.sampler, setup.sigmas)} * request.batch_count);
 
-  (void)cast(model.decode(decode.empty({1, h, w, format.channels}, compute)), DType::kF32);
-  plan.stages.push_back(measured("decode", decode, compute, request.batch_count));
+  (void)codec.decode(decode, measuring.latent(format), compute);
+  measuring.add("decode", decode, request.batch_count);
 
-  int64_t all = 0, activations = 0, staged = 0, streamed = 0;
-  for (const StagePlan& stage : plan.stages) {
-    all += stage.weights;
-    activations = std::max(activations, stage.activations);
-    staged = std::max(staged, stage.weights + stage.activations);
-    streamed = std::max(streamed, 2 * stage.largest + stage.activations);
-  }
-  if (plan.peak = all + activations; plan.peak <= budget) return plan;
-  plan.residency = Residency::kStaged;
-  if (plan.peak = staged; plan.peak <= budget) return plan;
-  plan.residency = Residency::kStreamed;
-  if (plan.peak = streamed; plan.peak <= budget) return plan;
+  WorkPlan& plan = measuring.plan;
+  if (fits(plan)) return std::move(plan);
   fail(ErrorCode::kOutOfMemory,
        "{}x{} needs at least {} of memory and {} are to be had; paint a smaller picture, or raise --memory",
-       *request.width, *request.height, bytes_text(streamed), bytes_text(budget));
+       *request.width, *request.height, bytes_text(plan.peak), bytes_text(budget));
 }
 
 int64_t available_memory() {

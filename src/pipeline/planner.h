@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/latent_diffusion.h"
+#include "pipeline/preview.h"
 #include "pipeline/request.h"
 
 namespace gesso {
@@ -16,6 +16,7 @@ struct StagePlan {
   int64_t weights = 0;      ///< bytes, as prepared for the processor
   int64_t largest = 0;      ///< bytes of the largest weight
   int64_t activations = 0;  ///< most bytes alive at once
+  bool with_next = false;   ///< runs between the passes of the next stage: both keep their weights
 };
 
 /// How long weights stay in memory.
@@ -28,14 +29,16 @@ enum class Residency {
 struct WorkPlan {
   std::vector<StagePlan> stages;
   Residency residency = Residency::kResident;
-  int64_t budget = 0;  ///< bytes
+  int64_t budget = 0;   ///< bytes
+  int64_t weights = 0;  ///< bytes of all stages together
   int64_t peak = 0;    ///< bytes, expected under that residency
   int64_t flops() const;
 };
 
-/// Runs every stage on the meta device and chooses the fastest residency within the budget. `request` is resolved.
-/// Throws kOutOfMemory, naming the stage and the least that would do, when none fits.
-WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute, int64_t budget);
+/// Runs every stage on the meta device and chooses the fastest residency within the budget. `request` is resolved;
+/// `codec` makes its pictures and `preview` its previews, if not null. Throws kOutOfMemory, naming the stage and the least that would do, when none fits.
+WorkPlan make_plan(LatentDiffusion& model, const LatentCodec& codec, const Request& request, DType compute,
+                   int64_t budget, const Preview* preview = nullptr);
 
 /// Bytes that the system could give this process now.
 int64_t available_memory();

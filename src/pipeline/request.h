@@ -17,6 +17,8 @@ struct Request {
   std::string model;
   std::string diffusion_model;
   std::string vae;
+  std::string taesd;                ///< tiny autoencoder
+  bool taesd_preview_only = false;  ///< it paints previews, not the picture
   std::string clip_l;
   std::string clip_g;
   std::string clip_h;
@@ -66,6 +68,10 @@ struct Request {
   std::string wildcards;    ///< UTF-8 path of a folder; see pipeline/wildcards.h
   std::string grid;         ///< see pipeline/grid.h; empty: none
   bool grid_cells = false;  ///< hand the pictures of a grid back too
+
+  std::string preview = "none";  ///< see pipeline/preview.h
+  int preview_interval = 1;      ///< steps
+  bool preview_noisy = false;
 
   bool metadata = true;  ///< write the recipe into the picture
 

@@ -30,6 +30,7 @@ function working(job) {
   element("work").hidden = !job;
   element("cancel").disabled = !job;
   element("generate").disabled = Boolean(job);
+  element("preview").hidden = true;
   if (job) {
     sessionStorage.setItem("gesso.job", job.id); // a reloaded page waits for it again
     element("bar").removeAttribute("value");
@@ -37,8 +38,15 @@ function working(job) {
   }
 }
 
+function preview(data) {
+  element("preview").src = data.image;
+  element("preview").hidden = false;
+  element("empty").hidden = true;
+}
+
 function progress(name, data) {
   if (name === "message") return say(data.text);
+  if (name === "preview") return preview(data);
   if (name === "queued") {
     element("what").textContent = data.position === 1 ? "1 job before this one" : `${data.position} jobs before this one`;
     return;
@@ -80,7 +88,7 @@ async function generate() {
   if (current) return;
   complain(null);
   say("");
-  const request = form.read();
+  const request = { ...form.read(), preview: "proj" };
   try {
     await wait(await api.submit(request));
   } catch (error) {
