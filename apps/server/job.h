@@ -74,7 +74,7 @@ struct JobView {
   std::string error_code = {}, error = {};
   std::shared_ptr<const PictureFiles> pictures = {};  ///< when completed; only with its end event if the job is kept
 
-  std::shared_ptr<const PreviewFile> preview = {};    ///< the last one, while it runs
+  std::shared_ptr<const PreviewFile> preview = {};  ///< the last one, while it runs
 
   bool over() const { return state != JobState::kQueued && state != JobState::kRunning; }
 };

@@ -1,4 +1,6 @@
 // /v1: the images API of OpenAI.
+#include <optional>
+
 #include "server/base64.h"
 #include "server/request_decoder.h"
 #include "server/service.h"

@@ -145,7 +145,7 @@ Decoded decode_fields(const Json& document) {
   out.stream = in.boolean("stream").value_or(false);
   out.partial_images = static_cast<int>(in.integer("partial_images", 0, 3).value_or(0));
   if (out.partial_images > 0 && !out.stream) out.warnings.emplace_back("partial_images: have no effect without stream");
-  if (out.partial_images > 0 && out.stream) out.fields["preview"] = "proj";
+  if (out.partial_images > 0 && out.stream) out.fields["preview"] = "proj";  // unless the request says another
   if (in.text("background") == "transparent")
     throw ApiError(501, "unsupported", "background: transparent is not supported yet; use auto or opaque",
                    "background");

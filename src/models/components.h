@@ -21,8 +21,8 @@ float metadata_float(const WeightStore& store, const std::string& key, float oth
 /// A KL autoencoder, and how its latents relate to the network's.
 struct KlPart {
   /// `family` says what the diffusion model's latents are; metadata of the file goes before its factor and shift, and
-  /// makes latents of their own kind where it differs. A null store means that none was given: the format alone holds then. Throws kBadFile unless the autoencoder's
-  /// latents have the model's channels.
+  /// makes latents of their own kind where it differs. A null store means that none was given: the format alone holds
+  /// then. Throws kBadFile unless the autoencoder's latents have the model's channels.
   KlPart(WeightStore* store, const LatentFormat& family);
   /// As LatentDiffusion::decode and encode_picture.
   Tensor decode(const Tensor& latents) const;

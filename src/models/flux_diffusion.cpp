@@ -54,8 +54,11 @@ FluxDiffusion::FluxDiffusion(Components components)
       network_(WeightScope(component(components_, "diffusion_model"))),
       clip_(component(components_, "clip_l"), {.role = "clip_l", .quick_gelu = true, .pad = ClipTokenizer::kEos}),
       t5_(component(components_, "t5")),
-      vae_(find_component(components_, "vae"),
-           {.channels = static_cast<int>(network_.channels()), .factor = kLatentFactor, .shift = kLatentShift, .projection = &kl_f8_16_b_projection(), .patch = 2}),
+      vae_(find_component(components_, "vae"), {.channels = static_cast<int>(network_.channels()),
+                                                .factor = kLatentFactor,
+                                                .shift = kLatentShift,
+                                                .projection = &kl_f8_16_b_projection(),
+                                                .patch = 2}),
       tokens_(network_.takes_guidance() ? kDevTokens : kSchnellTokens) {
   const WeightStore& model = component(components_, "diffusion_model");
   if (t5_.width() != network_.context_width() || clip_.pooled_width() != network_.pooled_width())

@@ -28,7 +28,7 @@ struct LatentFormat {
   float factor = 1.f;
   float shift = 0.f;
   const LatentProjection* projection = nullptr;  ///< where one is published
-  int patch = 1;                                 ///< latents along a side of what the network takes as one: width and height are multiples
+  int patch = 1;  ///< latents along a side of what the network takes as one: width and height are multiples
 };
 
 /// What a family paints with when the request leaves it open.

@@ -65,8 +65,11 @@ MmDitDiffusion::MmDitDiffusion(Components components)
       clip_l_(component(components_, "clip_l"),
               {.role = "clip_l", .quick_gelu = true, .final_norm = false, .pad = ClipTokenizer::kEos}),
       clip_g_(component(components_, "clip_g"), {.role = "clip_g", .final_norm = false, .heads_key = "clip_g_heads"}),
-      vae_(find_component(components_, "vae"),
-           {.channels = static_cast<int>(network_.channels()), .factor = kLatentFactor, .shift = kLatentShift, .projection = &kl_f8_16_projection(), .patch = 2}) {
+      vae_(find_component(components_, "vae"), {.channels = static_cast<int>(network_.channels()),
+                                                .factor = kLatentFactor,
+                                                .shift = kLatentShift,
+                                                .projection = &kl_f8_16_projection(),
+                                                .patch = 2}) {
   const WeightStore& model = component(components_, "diffusion_model");
   if (WeightStore* t5 = find_component(components_, "t5")) t5_.emplace(*t5);
   const int64_t width = network_.context_width(), clip = clip_l_.width() + clip_g_.width();

@@ -74,9 +74,8 @@ StableDiffusion::StableDiffusion(Components components, const StableDiffusionTra
          context, unet_->context_width());
 
   const int channels = static_cast<int>(unet_->out_channels());
-  vae_.emplace(find_component(components_, "vae"), LatentFormat{.channels = channels,
-                                                                    .factor = traits.latent_factor,
-                                                                    .projection = &traits.projection()});
+  vae_.emplace(find_component(components_, "vae"),
+               LatentFormat{.channels = channels, .factor = traits.latent_factor, .projection = &traits.projection()});
   if (unet_->in_channels() == 2 * channels + 1) {
     extra_input_ = ExtraInput::kMaskAndPicture;
   } else if (unet_->in_channels() != channels) {

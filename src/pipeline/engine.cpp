@@ -17,6 +17,7 @@
 #include "pipeline/picture.h"
 #include "pipeline/planner.h"
 #include "pipeline/stages.h"
+#include "pipeline/tiling.h"
 #include "sampling/prediction.h"
 #include "sampling/samplers.h"
 #include "sampling/schedule.h"
@@ -107,6 +108,9 @@ std::vector<std::string> without_effect(const Request& asked, const Request& res
     sentences.emplace_back("flow_shift has no effect: the model does not flow");
   if (asked.guidance && model.defaults().guidance == 0)
     sentences.emplace_back("guidance has no effect: the model is not told any; see cfg_scale");
+  if (!asked.vae_tiling &&
+      (!asked.vae_tile_size.empty() || !asked.vae_relative_tile_size.empty() || asked.vae_tile_overlap))
+    sentences.emplace_back("sizes of the autoencoder's tiles have no effect without vae_tiling");
   if (resolved.taesd_preview_only && resolved.taesd.empty())
     sentences.emplace_back("taesd_preview_only has no effect without a tiny autoencoder (--taesd)");
   return sentences;
@@ -226,15 +230,24 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   LoadedModel& loaded = load(request, sink);
   GenerateResult result;
   result.resolved = resolve(request, *loaded.model, inputs);
-  const Request& resolved = result.resolved;
+  Request& resolved = result.resolved;
   const DType compute = compute_type(resolved);
-  const LatentCodec codec = picture_codec(loaded, resolved);
+  LatentCodec codec = picture_codec(loaded, resolved);
   const std::unique_ptr<Preview> preview = Preview::of(loaded, resolved);
   const WorkPlan plan = make_plan(*loaded.model, codec, resolved, compute, budget(resolved), preview.get());
   if (plan.residency != Residency::kResident)
     sink({.kind = Event::Kind::kMessage,
           .text = fmt::format("weights are {} to stay within {} of memory", to_string(plan.residency),
                               bytes_text(plan.budget))});
+
+  if (plan.tiling) {
+    sink({.kind = Event::Kind::kMessage,
+          .text = fmt::format("the autoencoder works in tiles of {0}x{0} latents to stay within {1} of memory",
+                              plan.tiling->width, bytes_text(plan.budget))});
+    codec = codec.with(*plan.tiling);
+    set_tiling(resolved, *plan.tiling);
+  }
+  if (preview) preview->use(codec.tiling());
 
   for (const std::string& text : without_effect(request, resolved, *loaded.model))
     sink({.kind = Event::Kind::kMessage, .text = text});
@@ -281,8 +294,8 @@ Plan CpuEngine::plan(const Request& request) {
   const Request resolved = resolve(request, *loaded.model, inputs);
   const DType compute = compute_type(resolved);
   const std::unique_ptr<Preview> preview = Preview::of(loaded, resolved);
-  const WorkPlan work = make_plan(*loaded.model, picture_codec(loaded, resolved), resolved, compute, budget(resolved),
-                                  preview.get());
+  const WorkPlan work =
+      make_plan(*loaded.model, picture_codec(loaded, resolved), resolved, compute, budget(resolved), preview.get());
   const double speed = measured_speed(device_, compute);
 
   Plan plan;
@@ -309,6 +322,10 @@ Plan CpuEngine::plan(const Request& request) {
   plan.json["peak_bytes"] = work.peak;
   plan.json["budget_bytes"] = work.budget;
   plan.json["residency"] = to_string(work.residency);
+  if (work.tiling) {
+    plan.text += fmt::format("the autoencoder works in tiles of {0}x{0} latents\n", work.tiling->width);
+    plan.json["tile"] = work.tiling->width;
+  }
   plan.json["flops"] = work.flops();
   plan.json["seconds"] = seconds;
   plan.json["precision"] = compute == DType::kBF16 ? "bf16" : "f32";

@@ -17,7 +17,9 @@ struct Layout {
     if (!planes) return index(y, width, x) * static_cast<size_t>(channels) + static_cast<size_t>(channel);
     return index(channel, height, y) * static_cast<size_t>(width) + static_cast<size_t>(x);
   }
-  size_t size() const { return at(0, 0, 0) + static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels); }
+  size_t size() const {
+    return at(0, 0, 0) + static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels);
+  }
 };
 
 /// The part of `whole` under a tile, `scale` values a place of the tile each way.
@@ -43,11 +45,11 @@ void lay(std::vector<float>& whole, const Layout& to, const std::vector<float>& 
 /// The tiles of a latent; those along an axis that is cut meet round the ring by themselves, so that the device must
 /// not close each of them.
 struct TileGrid {
-  TileGrid(const Tiling& tiling, const Device& device, int width, int height, int scale)
-      : columns(tiles_along(width, tiling.width, tiling.overlap, device.wrap().x, scale)),
-        rows(tiles_along(height, tiling.height, tiling.overlap, device.wrap().y, scale)),
-        wrap{device.wrap().x && columns.size() == 1, device.wrap().y && rows.size() == 1} {}
-  bool one() const { return columns.size() * rows.size() == 1; }
+  TileGrid(const Tiling& tiling, Wrap whole, int width, int height, int scale)
+      : columns(tiles_along(width, tiling.width, tiling.overlap, whole.x, scale)),
+        rows(tiles_along(height, tiling.height, tiling.overlap, whole.y, scale)),
+        wrap{whole.x && columns.size() == 1, whole.y && rows.size() == 1} {}
+  int count() const { return static_cast<int>(columns.size() * rows.size()); }
   std::vector<AxisTile> columns, rows;
   Wrap wrap;  ///< within a tile
 };
@@ -89,46 +91,50 @@ Latent LatentCodec::encode_whole(Device& device, const std::vector<float>& pictu
   return latent;
 }
 
-std::vector<float> LatentCodec::decode(Device& device, const Latent& latent, DType dtype) const {
+std::vector<float> LatentCodec::decode(Device& device, const Latent& latent, DType dtype, const OnTile& on_tile) const {
   const int scale = model_->latent_format().scale;
-  const TileGrid grid(tiling_, device, latent.width, latent.height, scale);
-  if (grid.one()) return decode_whole(device, latent, dtype);
+  const TileGrid grid(tiling_, device.wrap(), latent.width, latent.height, scale);
+  if (grid.count() == 1) return decode_whole(device, latent, dtype);
   const Wrapping wrapping(device, grid.wrap);
   const Layout from{latent.width, latent.height, latent.channels, true};
   const Layout picture{scale * latent.width, scale * latent.height, 3, false};
   std::vector<float> values(picture.size(), 0.f);
+  int done = 0;
   for (const AxisTile& row : grid.rows)
     for (const AxisTile& column : grid.columns) {
       const Layout part{column.size, row.size, latent.channels, true};
-      const Latent tile{part.channels, part.height, part.width, cut(latent.values, from, part, column.begin, row.begin)};
+      const Latent tile{part.channels, part.height, part.width,
+                        cut(latent.values, from, part, column.begin, row.begin)};
       lay(values, picture, decode_whole(device, tile, dtype), {scale * column.size, scale * row.size, 3, false}, column,
           row, scale);
+      if (on_tile) on_tile(++done, grid.count());
     }
   return values;
 }
 
-Latent LatentCodec::encode(Device& device, const std::vector<float>& picture, int width, int height,
-                           DType dtype) const {
+Latent LatentCodec::encode(Device& device, const std::vector<float>& picture, int width, int height, DType dtype,
+                           const OnTile& on_tile) const {
   const LatentFormat& format = model_->latent_format();
   const int scale = format.scale;
-  const TileGrid grid(tiling_, device, width / scale, height / scale, 1);
-  if (grid.one()) return encode_whole(device, picture, width, height, dtype);
+  const TileGrid grid(tiling_, device.wrap(), width / scale, height / scale, 1);
+  if (grid.count() == 1) return encode_whole(device, picture, width, height, dtype);
   const Wrapping wrapping(device, grid.wrap);
   Latent latent = zero_latent(format.channels, height / scale, width / scale);
   const Layout from{width, height, 3, false}, to{latent.width, latent.height, latent.channels, true};
+  int done = 0;
   for (const AxisTile& row : grid.rows)
     for (const AxisTile& column : grid.columns) {
       const Layout part{scale * column.size, scale * row.size, 3, false};
-      const Latent tile =
-          encode_whole(device, cut(picture, from, part, scale * column.begin, scale * row.begin), part.width,
-                       part.height, dtype);
+      const Latent tile = encode_whole(device, cut(picture, from, part, scale * column.begin, scale * row.begin),
+                                       part.width, part.height, dtype);
       lay(latent.values, to, tile.values, {tile.width, tile.height, tile.channels, true}, column, row, 1);
+      if (on_tile) on_tile(++done, grid.count());
     }
   return latent;
 }
 
-bool LatentCodec::cuts(int width, int height) const {
-  return (tiling_.width > 0 && tiling_.width < width) || (tiling_.height > 0 && tiling_.height < height);
+int LatentCodec::tiles(Wrap wrap, int width, int height) const {
+  return TileGrid(tiling_, wrap, width, height, 1).count();
 }
 
 std::vector<WeightStore*> LatentCodec::weights() const {

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "io/shards.h"
 #include "pipeline/diffusers_folder.h"
+#include "pipeline/tiling.h"
 
 namespace gesso {
 namespace {
@@ -125,7 +126,8 @@ LoadedModel build(const std::vector<ModelFile>& files) {
   const Family& family = *main.component->family;
   expect_complete(family, chosen);
 
-  LoadedModel loaded{&family, main.component->variant, main.file->file->path().stem().string(), nullptr, nullptr, nullptr, {}};
+  LoadedModel loaded{
+      &family, main.component->variant, main.file->file->path().stem().string(), nullptr, nullptr, nullptr, {}};
   Components components;
   components.emplace(std::string(to_string(Role::kDiffusionModel)), bind(main));
   for (const auto* roles : {&family.needs, &family.optional})
@@ -179,12 +181,14 @@ LoadedModel load_model(std::shared_ptr<const TensorFile> file) {
 }
 
 LatentCodec picture_codec(const LoadedModel& loaded, const Request& request) {
-  if (loaded.tiny && !request.taesd_preview_only) return LatentCodec(*loaded.model, loaded.tiny.get());
+  const int scale = loaded.model->latent_format().scale;
+  const Tiling tiling = tiling_of(request, *request.width / scale, *request.height / scale);
+  if (loaded.tiny && !request.taesd_preview_only) return LatentCodec(*loaded.model, loaded.tiny.get(), tiling);
   if (!loaded.model->decoder_weights())
     fail(ErrorCode::kNotFound,
          "{} needs its autoencoder (--vae FILE), since --taesd-preview-only leaves the tiny one to previews",
          loaded.family->title);
-  return LatentCodec(*loaded.model);
+  return LatentCodec(*loaded.model, nullptr, tiling);
 }
 
 }  // namespace gesso

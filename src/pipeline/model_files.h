@@ -37,7 +37,7 @@ struct LoadedModel {
   std::unique_ptr<LatentDiffusion> model;
   std::unique_ptr<TinyPart> tiny;  ///< asked for with `taesd`, or in the model's file where that has no VAE; or null
   std::shared_ptr<const LatentProjection> projection;  ///< fitted to its decoder for previews, once it was needed
-  std::vector<std::string> messages;                   ///< what the user should know: tensors that nothing explains, and the like
+  std::vector<std::string> messages;  ///< what the user should know: tensors that nothing explains, and the like
 };
 
 /// Finds the components that the request's files hold, and builds the model. A file given for one component goes before
@@ -49,7 +49,7 @@ LoadedModel load_model(const Request& request);
 LoadedModel load_model(std::shared_ptr<const TensorFile> file);
 
 /// What makes pictures of the request's latents: the tiny autoencoder that it names, unless for previews alone, or else
-/// the model's own. Throws kNotFound when there is none.
+/// the model's own, in the tiles it asks for. `request` is resolved. Throws kNotFound when there is none.
 LatentCodec picture_codec(const LoadedModel& loaded, const Request& request);
 
 }  // namespace gesso

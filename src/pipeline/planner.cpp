@@ -8,12 +8,14 @@
 #include "device/meta/meta_device.h"
 #include "ops/ops.h"
 #include "pipeline/prompts.h"
+#include "pipeline/tiling.h"
 
 namespace gesso {
 namespace {
 
 /// A plan while its stages are measured.
 struct Measuring {
+  LatentDiffusion& model;
   const Request& request;
   DType compute;
   WorkPlan plan = {};
@@ -31,16 +33,24 @@ struct Measuring {
     plan.stages.push_back(std::move(stage));
   }
   /// What previews take in the course of denoising.
-  void add(const Preview& preview, const LatentFormat& format, int64_t steps) {
+  void add(const Preview& preview, const Tiling& tiling, int64_t steps) {
+    const LatentFormat& format = model.latent_format();
     MetaDevice meta;
     meta.set_wrap(wrap_of(request));
     if (const LatentCodec* fitter = preview.fitter()) {
       (void)fitter->decode(meta, zero_latent(format.channels, Preview::kFitSide, Preview::kFitSide), compute);
       add("preview", meta, 1);
     } else if (const LatentCodec* decoder = preview.decoder()) {
-      (void)decoder->decode(meta, latent(format), compute);
+      (void)decoder->with(tiling).decode(meta, latent(format), compute);
       add("preview", meta, steps / request.preview_interval * request.batch_count, true);
+      add_whole_picture(decoder->with(tiling));
     }
+  }
+  /// Tiles are put together in f32, outside of the device.
+  void add_whole_picture(const LatentCodec& codec) {
+    const Latent whole = latent(model.latent_format());
+    if (codec.tiles(wrap_of(request), whole.width, whole.height) > 1)
+      plan.stages.back().activations += int64_t{4} * 3 * *request.width * *request.height;
   }
   Latent latent(const LatentFormat& format) const {
     return zero_latent(format.channels, *request.height / format.scale, *request.width / format.scale);
@@ -76,18 +86,10 @@ int64_t cgroup_free() {
   return INT64_MAX;
 }
 
-}  // namespace
-
-int64_t WorkPlan::flops() const {
-  int64_t sum = 0;
-  for (const StagePlan& stage : stages) sum += stage.flops;
-  return sum;
-}
-
-WorkPlan make_plan(LatentDiffusion& model, const LatentCodec& codec, const Request& request, DType compute,
-                   int64_t budget, const Preview* preview) {
-  Measuring measuring{request, compute};
-  measuring.plan.budget = budget;
+/// The stages, measured.
+WorkPlan measured(LatentDiffusion& model, const LatentCodec& codec, const Request& request, DType compute,
+                  const Preview* preview) {
+  Measuring measuring{model, request, compute};
   const LatentFormat& format = model.latent_format();
   const int64_t h = *request.height / format.scale, w = *request.width / format.scale;
   const SamplingSetup setup = sampling_setup(model, request);
@@ -108,7 +110,7 @@ WorkPlan make_plan(LatentDiffusion& model, const LatentCodec& codec, const Reque
     (void)codec.encode(encode, picture, *request.width, *request.height, compute);
     measuring.add("encode", encode, over && extra ? 2 : 1);
   }
-  if (preview) measuring.add(*preview, format, static_cast<int64_t>(setup.sigmas.size()) - 1);
+  if (preview) measuring.add(*preview, codec.tiling(), static_cast<int64_t>(setup.sigmas.size()) - 1);
 
   const auto n = static_cast<int64_t>(prompts.cond.size() + !prompts.uncond.empty() + prompts.empty.has_value());
   const int64_t channels = extra ? 2 * format.channels + 1 : format.channels;
@@ -121,9 +123,36 @@ WorkPlan make_plan(LatentDiffusion& model, const LatentCodec& codec, const Reque
 
   (void)codec.decode(decode, measuring.latent(format), compute);
   measuring.add("decode", decode, request.batch_count);
+  measuring.add_whole_picture(codec);
+  return std::move(measuring.plan);
+}
 
-  WorkPlan& plan = measuring.plan;
-  if (fits(plan)) return std::move(plan);
+}  // namespace
+
+int64_t WorkPlan::flops() const {
+  int64_t sum = 0;
+  for (const StagePlan& stage : stages) sum += stage.flops;
+  return sum;
+}
+
+WorkPlan make_plan(LatentDiffusion& model, const LatentCodec& codec, const Request& request, DType compute,
+                   int64_t budget, const Preview* preview) {
+  const auto plan_with = [&](const LatentCodec& cutting) {
+    WorkPlan plan = measured(model, cutting, request, compute, preview);
+    plan.budget = budget;
+    return plan;
+  };
+  WorkPlan plan = plan_with(codec);
+  if (fits(plan)) return plan;
+  const int scale = model.latent_format().scale, longer = std::max(*request.width, *request.height) / scale;
+  if (codec.tiles(wrap_of(request), *request.width / scale, *request.height / scale) == 1)
+    for (const int side : fallback_tile_sides()) {
+      if (side >= longer) continue;
+      const Tiling tiling{side, side, kTileOverlap};
+      plan = plan_with(codec.with(tiling));
+      plan.tiling = tiling;
+      if (fits(plan)) return plan;
+    }
   fail(ErrorCode::kOutOfMemory,
        "{}x{} needs at least {} of memory and {} are to be had; paint a smaller picture, or raise --memory",
        *request.width, *request.height, bytes_text(plan.peak), bytes_text(budget));

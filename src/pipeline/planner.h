@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeline/preview.h"
 #include "pipeline/request.h"
+#include "pipeline/tiles.h"
 
 namespace gesso {
 
@@ -29,14 +31,17 @@ enum class Residency {
 struct WorkPlan {
   std::vector<StagePlan> stages;
   Residency residency = Residency::kResident;
-  int64_t budget = 0;   ///< bytes
-  int64_t weights = 0;  ///< bytes of all stages together
-  int64_t peak = 0;    ///< bytes, expected under that residency
+  int64_t budget = 0;                 ///< bytes
+  int64_t weights = 0;                ///< bytes of all stages together
+  int64_t peak = 0;                   ///< bytes, expected under that residency
+  std::optional<Tiling> tiling = {};  ///< chosen because the whole picture did not fit
   int64_t flops() const;
 };
 
 /// Runs every stage on the meta device and chooses the fastest residency within the budget. `request` is resolved;
-/// `codec` makes its pictures and `preview` its previews, if not null. Throws kOutOfMemory, naming the stage and the least that would do, when none fits.
+/// `codec` makes its pictures and `preview` its previews, if not null. Where nothing fits and the codec does not cut,
+/// it is made to: the largest of fallback_tile_sides() that fits is the plan's tiling. Throws kOutOfMemory, naming the
+/// stage and the least that would do, when none fits.
 WorkPlan make_plan(LatentDiffusion& model, const LatentCodec& codec, const Request& request, DType compute,
                    int64_t budget, const Preview* preview = nullptr);
 

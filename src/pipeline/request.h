@@ -69,6 +69,11 @@ struct Request {
   std::string grid;         ///< see pipeline/grid.h; empty: none
   bool grid_cells = false;  ///< hand the pictures of a grid back too
 
+  bool vae_tiling = false;             ///< the autoencoder works in tiles
+  std::string vae_tile_size;           ///< "WxH" in latents; see pipeline/tiling.h
+  std::string vae_relative_tile_size;  ///< "WxH": shares of the picture, or how many tiles
+  std::optional<double> vae_tile_overlap;
+
   std::string preview = "none";  ///< see pipeline/preview.h
   int preview_interval = 1;      ///< steps
   bool preview_noisy = false;

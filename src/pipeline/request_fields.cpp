@@ -245,6 +245,21 @@ const Field kFields[] = {
      .group = "Sampling", .description = "what the network predicts: the noise (eps), the velocity (v), or as others are trained",
      .choices = prediction_names, .choose = choose_prediction, .other_names = "prediction_type"},
 
+    {.name = "vae_tiling", .member = &Request::vae_tiling, .options = "--vae-tiling", .placeholder = "",
+     .group = "Autoencoder",
+     .description = "decode and encode in tiles, in less memory; done by itself where memory is too small otherwise",
+     .other_names = "tiled_vae vae_tiling_params"},
+    {.name = "vae_tile_size", .member = &Request::vae_tile_size, .options = "--vae-tile-size", .placeholder = "WxH",
+     .group = "Autoencoder", .description = "size of a tile in latents (mostly 8 pixels each), from 8 on; one number is both",
+     .absent = "64x64", .other_names = "tile_size"},
+    {.name = "vae_relative_tile_size", .member = &Request::vae_relative_tile_size,
+     .options = "--vae-relative-tile-size", .placeholder = "WxH", .group = "Autoencoder",
+     .description = "in place of the size: a share of the picture's, up to 1, or beyond, how many tiles there are"},
+    {.name = "vae_tile_overlap", .member = &Request::vae_tile_overlap, .options = "--vae-tile-overlap",
+     .placeholder = "X", .group = "Autoencoder",
+     .description = "how much of a tile its neighbour shares, where one fades into the other", .absent = "0.25",
+     .minimum = 0, .maximum = 0.5, .other_names = "tile_overlap target_overlap"},
+
     {.name = "preview", .member = &Request::preview, .options = "--preview", .placeholder = "NAME", .group = "Previews",
      .description = "show the picture while it is painted: a quick guess at its colours (proj), or decoded by the tiny "
                     "autoencoder (tae) or by the model's own (vae)",

@@ -164,7 +164,8 @@ void show_preview(const Work& work, const SamplingSetup& setup, int step, const 
   const NoiseMix mix = setup.prediction.noise_mix(setup.sigmas[static_cast<size_t>(step)]);
   const Wrapping wrapping(work.device, wrap_of(work.request));
   std::optional<Image> image = work.preview->picture(
-      work.device, work.request.preview_noisy ? scaled(1 / std::hypot(mix.image, mix.noise), x) : denoised, work.compute);
+      work.device, work.request.preview_noisy ? scaled(1 / std::hypot(mix.image, mix.noise), x) : denoised,
+      work.compute);
   if (!image) return work.message("there is no preview of this step: it is NaN or infinite");
   work.sink({.kind = Event::Kind::kPreview,
              .stage = "denoise",
@@ -323,18 +324,33 @@ Latent denoise(const Work& work, const TextStates& text, const StartingPoint& st
 }
 
 std::vector<uint8_t> decode(const Work& work, const Latent& latent) {
-  begin_stage(work, "decode", 1);
+  const int tiles = work.codec.tiles(wrap_of(work.request), latent.width, latent.height);
+  begin_stage(work, "decode", tiles);
   const double start = seconds_now();
+  const auto tile_done = [&, last = start](int done, int all) mutable {
+    const double now = seconds_now(), before = std::exchange(last, now);
+    if (done == all) return;  // the pixels are still to come
+    work.sink({.kind = Event::Kind::kStep,
+               .stage = "decode",
+               .step = done,
+               .steps = all,
+               .seconds = now - before,
+               .eta = (now - start) / done * (all - done)});
+  };
   DType dtype = work.compute;
   const Wrapping wrapping(work.device, wrap_of(work.request));
   const std::vector<float> values = guarded(
-      work, "decode", dtype, [&](DType d) { return work.codec.decode(work.device, latent, d); },
+      work, "decode", dtype, [&](DType d) { return work.codec.decode(work.device, latent, d, tile_done); },
       [](const std::vector<float>& v) { return std::ranges::all_of(v, [](float x) { return std::isfinite(x); }); });
   std::vector<uint8_t> pixels(values.size());
   std::transform(values.begin(), values.end(), pixels.begin(), [](float v) {
     return static_cast<uint8_t>(std::lround(std::clamp(v * 127.5f + 127.5f, 0.f, 255.f)));
   });
-  work.sink({.kind = Event::Kind::kStep, .stage = "decode", .step = 1, .steps = 1, .seconds = seconds_now() - start});
+  work.sink({.kind = Event::Kind::kStep,
+             .stage = "decode",
+             .step = tiles,
+             .steps = tiles,
+             .seconds = (seconds_now() - start) / tiles});
   return pixels;
 }
 

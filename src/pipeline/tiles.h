@@ -3,7 +3,8 @@
 
 namespace gesso {
 
-/// The tiles in which an autoencoder works, in latents. A side as long as the picture's, or 0, means that it is not cut.
+/// The tiles in which an autoencoder works, in latents. A side as long as the picture's, or 0, means that it is not
+/// cut.
 struct Tiling {
   int width = 0, height = 0;
   double overlap = 0;  ///< of neighbours, as a share of a tile's side, 0 to 0.5

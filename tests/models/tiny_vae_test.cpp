@@ -68,7 +68,8 @@ TEST_F(TinyVae, HalfOfItSaysWhatIsMissing) {
 }
 
 /// The tensors of a manifest under names that `rename` makes.
-std::vector<TensorInfo> renamed(const Manifest& manifest, const std::function<std::string(const std::string&)>& rename) {
+std::vector<TensorInfo> renamed(const Manifest& manifest,
+                                const std::function<std::string(const std::string&)>& rename) {
   std::vector<TensorInfo> tensors = manifest.tensors;
   for (TensorInfo& tensor : tensors) tensor.name = rename(tensor.name);
   return tensors;
@@ -109,7 +110,8 @@ TEST(TinyVaeNames, AreTheSameFromEveryTool) {
 
 TEST(TinyVaeNames, ALayerThatIsNotThereIsNamed) {
   Manifest manifest = load_manifest("taesd-decoder");
-  std::erase_if(manifest.tensors, [](const TensorInfo& t) { return t.name.starts_with("18.") || t.name == "7.weight"; });
+  std::erase_if(manifest.tensors,
+                [](const TensorInfo& t) { return t.name.starts_with("18.") || t.name == "7.weight"; });
   const Recognition recognition = recognise(manifest.tensors, {});
   const Component* component = recognition.find(Role::kTinyVae);
   ASSERT_TRUE(component);

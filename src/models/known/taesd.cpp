@@ -33,8 +33,8 @@ const Family& taesd_family() {
   static const Family family{
       .id = "taesd",
       .title = "TAESD",
-      .kinds = {another({{"#.pool.0.weight"}, {"#.conv.0.weight", {64, 64, 3, 3}}}),             // TAEF2
-                another({{"0.weight", {kAny, 3, 3, 3}}, {"2.bias"}, {"4.conv.0.weight"}}),       // Sana, encoder
+      .kinds = {another({{"#.pool.0.weight"}, {"#.conv.0.weight", {64, 64, 3, 3}}}),              // TAEF2
+                another({{"0.weight", {kAny, 3, 3, 3}}, {"2.bias"}, {"4.conv.0.weight"}}),        // Sana, encoder
                 another({{"1.weight", {256, 32, 3, 3}}, {"3.conv.0.weight", {256, 256, 3, 3}}}),  // Sana, decoder
                 with_channels(4, "4 latent channels"), with_channels(16, "16 latent channels")},
   };

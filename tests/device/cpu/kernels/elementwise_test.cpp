@@ -30,9 +30,8 @@ TEST(ActivateKernel, AgreesWithTheFormulas) {
   for (int i = -4000; i <= 4000; ++i) v.push_back(static_cast<float>(i) * 0.005f);  // -20 to 20
   for (const float x : {1e-30f, -1e-6f, 80.f, -80.f, 200.f, -200.f, 3e4f, -3e4f, 0.f}) v.push_back(x);
   for (const DType dtype : {DType::kF32, DType::kBF16})
-    for (const Activation a :
-         {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kGeluTanh, Activation::kQuickGelu,
-          Activation::kRelu, Activation::kSoftClamp3}) {
+    for (const Activation a : {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
+                               Activation::kQuickGelu, Activation::kRelu, Activation::kSoftClamp3}) {
       const Tensor x = tensor({static_cast<int64_t>(v.size())}, dtype, v);
       std::vector<double> want = values(x);
       for (double& y : want) y = activation(a, y);
@@ -41,8 +40,8 @@ TEST(ActivateKernel, AgreesWithTheFormulas) {
         cpu::activate(x, a, y);
         return y;
       };
-      // GELU: 7.1.26 is off by 1.5e-7 at most, here times |x| / 2 where that is largest. The clamp: six times a sigmoid,
-      // which is off by 3e-7.
+      // GELU: 7.1.26 is off by 1.5e-7 at most, here times |x| / 2 where that is largest. The clamp: six times a
+      // sigmoid, which is off by 3e-7.
       check(compute, want, 1e-6, a == Activation::kGelu ? 5e-7 : a == Activation::kSoftClamp3 ? 2e-6 : 1e-7);
     }
 }
