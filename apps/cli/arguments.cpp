@@ -102,6 +102,7 @@ class Parser {
       out_.output_begin = number("--output-begin-idx", text, 0, 1000000000);
     });
     optional_value("--quality", [this](const std::string& text) { out_.quality = number("--quality", text, 1, 100); });
+    optional_value("--preview-path", [this](const std::string& text) { out_.preview_path = text; });
     optional_value("--from-image", [this](const std::string& text) { out_.from_image = text; });
     optional_value("--prompt-file", [this](const std::string& path) { read_text("prompt", "--prompt-file", path); });
     optional_value("--negative-prompt-file",

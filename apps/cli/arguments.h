@@ -12,6 +12,7 @@ struct GenerateArguments {
   Json fields = Json::object();  ///< request fields that were given
   std::optional<std::string> output;
   std::optional<int> output_begin;
+  std::optional<std::string> preview_path;
   std::optional<std::string> from_image;
   int quality = 0;
   std::optional<std::string> profile;

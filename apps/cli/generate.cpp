@@ -17,6 +17,8 @@
 namespace cli {
 namespace {
 
+constexpr const char* kPreviewPath = "preview.png";
+
 /// The picture's recipe, if one is named, with the given fields in place of its own; and the demo model if no model.
 Json build_request(const GenerateArguments& arguments, const Json& schema) {
   Json request = Json::object();
@@ -34,12 +36,27 @@ struct Listener {
   Progress& progress;
   Interrupt& interrupt;
   gesso_engine* engine;
+  std::string preview_path;
+  int quality;
+  bool preview_failed = false;
 };
+
+/// Writes the preview over the one before. What cannot be written is said once: the picture itself goes on.
+void show_preview(Listener& listener, const gesso_event& event) {
+  gesso_error error = {};
+  if (listener.preview_failed ||
+      gesso_save_preview(&event, listener.preview_path.c_str(), listener.quality, &error) == GESSO_OK)
+    return;
+  listener.preview_failed = true;
+  listener.progress.clear();
+  std::fputs(fmt::format("gesso: no previews: {}\n", error.message).c_str(), stderr);
+}
 
 void on_event(const gesso_event* event, void* user) {
   auto& listener = *static_cast<Listener*>(user);
   // a signal that came before the job had a number
   if (event->kind == GESSO_EVENT_STARTED && listener.interrupt.requested()) gesso_cancel(listener.engine, event->job);
+  if (event->kind == GESSO_EVENT_PREVIEW) return show_preview(listener, *event);
   listener.progress.show(*event);
 }
 
@@ -70,7 +87,7 @@ void paint(gesso_engine* engine, Interrupt& interrupt, const std::string& reques
            const GenerateArguments& arguments) {
   const char* profile = std::getenv("GESSO_PROFILE");
   Progress progress(arguments.verbose || arguments.profile || (profile && *profile));
-  Listener listener{progress, interrupt, engine};
+  Listener listener{progress, interrupt, engine, arguments.preview_path.value_or(kPreviewPath), arguments.quality};
   gesso_result* raw = nullptr;
   gesso_error error = {};
   const gesso_status status = gesso_generate(engine, request.c_str(), on_event, &listener, &raw, &error);
@@ -123,10 +140,14 @@ int generate(const std::vector<std::string>& command_line) {
   }
   if (arguments.verbose)
     for (const std::string& note : arguments.notes) std::fputs((note + "\n").c_str(), stderr);
+  if (arguments.verbose && arguments.preview_path && arguments.fields.value("preview", "none") == "none")
+    std::fputs("--preview-path: without effect without --preview\n", stderr);
   const std::vector<std::string> requests = requests_of(arguments, schema);
   const bool paints = !arguments.dry_run && !arguments.explain_prompt;
   std::string name = output_name(arguments.output);
   if (paints) check_output(name);
+  if (paints && (arguments.preview_path || arguments.fields.value("preview", "none") != "none"))
+    check_output(arguments.preview_path.value_or(kPreviewPath), "--preview-path");
 
   Interrupt interrupt;
   const std::string config = to_text({{"profile", arguments.profile.value_or("")},

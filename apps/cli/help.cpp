@@ -115,6 +115,8 @@ std::string full_help(const Json& schema) {
     const Json& cli = item.value()["x-cli"];
     if (cli["group"] != group) out += fmt::format("\n{}\n", group = cli["group"].get<std::string>());
     out += row(field_names(cli), description(item.value()) + details(item.value()));
+    if (item.key() == "preview_noisy")
+      out += row("    --preview-path FILE", "where the last preview is: .png, .jpg or .webp (default preview.png)");
     if (item.key() == "circular_y") out += row("    --circular", "both");
     if (item.key() == "prompt") out += row("    --prompt-file FILE", "read it from a file");
     if (item.key() == "prompt") out += row("    --prompts-from-file FILE", "paint each line of a file");

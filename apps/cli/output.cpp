@@ -24,15 +24,17 @@ std::string output_name(const std::optional<std::string>& given) {
   return is_there("output.png") ? "output_%04d.png" : "output.png";
 }
 
-void check_output(const std::string& name) {
+void check_output(const std::string& name, const char* option) {
   gesso_error error = {};
-  if (gesso_check_picture_name(name.c_str(), &error) != GESSO_OK) throw usage(std::string("-o: ") + error.message);
+  if (gesso_check_picture_name(name.c_str(), &error) != GESSO_OK)
+    throw usage(fmt::format("{}: {}", option, error.message));
   const fs::path target(name);
   std::error_code ignored;
-  if (fs::is_directory(target, ignored)) throw usage(fmt::format("-o: '{}' is a folder", name));
+  if (fs::is_directory(target, ignored)) throw usage(fmt::format("{}: '{}' is a folder", option, name));
   fs::path folder = fs::absolute(target, ignored).parent_path();
   while (!is_there(folder) && folder.has_relative_path()) folder = folder.parent_path();
-  if (!fs::is_directory(folder, ignored)) throw usage(fmt::format("-o: '{}' is a file, not a folder", folder.string()));
+  if (!fs::is_directory(folder, ignored))
+    throw usage(fmt::format("{}: '{}' is a file, not a folder", option, folder.string()));
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     throw Failure(kExitFailure,
                   fmt::format("cannot write '{}': no permission in the folder '{}'", name, folder.string()));

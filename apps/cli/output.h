@@ -9,7 +9,7 @@ namespace cli {
 std::string output_name(const std::optional<std::string>& given);
 
 /// Throws Failure when pictures could not be written under this name for a reason that can be known before painting: an
-/// unknown format, a folder of that name, a folder that may not be written.
-void check_output(const std::string& name);
+/// unknown format, a folder of that name, a folder that may not be written. `option` is the one that gives the name.
+void check_output(const std::string& name, const char* option = "-o");
 
 }  // namespace cli

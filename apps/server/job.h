@@ -25,6 +25,17 @@ struct PictureFile {
 };
 using PictureFiles = std::vector<PictureFile>;
 
+/// What is there of a picture while it is painted, in a file's format.
+struct PreviewFile {
+  std::string bytes = {};
+  std::string format = {};  ///< "png" for a projected one, which is small; "jpg"
+  int width = 0;
+  int height = 0;
+  int step = 0;
+  int steps = 0;
+  int picture = 0;  ///< of the job, from 0
+};
+
 /// What a client wants painted, checked.
 struct JobOrder {
   std::string request = {};  ///< JSON, as the engine takes it
@@ -64,10 +75,12 @@ struct JobView {
   std::string error_field = {};  ///< of the request, that a failed job is about; empty: none, or unknown
   std::shared_ptr<const PictureFiles> pictures = {};  ///< when completed; only with its end event if the job is kept
 
+  std::shared_ptr<const PreviewFile> preview = {};  ///< the last one, while it runs
+
   bool over() const { return state != JobState::kQueued && state != JobState::kRunning; }
 };
 
-enum class JobEvent { kPosition, kProgress, kMessage, kEnd };
+enum class JobEvent { kPosition, kProgress, kPreview, kMessage, kEnd };
 
 /// Told what happens to a job, on the thread where it happens, and must not block; `text` is that of a message.
 using JobListener = std::function<void(JobEvent, const JobView&, const std::string& text)>;

@@ -1,5 +1,6 @@
 #include "server/job_json.h"
 
+#include "server/base64.h"
 #include "server/json.h"
 
 namespace server {
@@ -77,6 +78,20 @@ std::string progress_json(const JobView& job) {
   out["state"] = to_string(job.state);
   out["position"] = job.position;
   return dumped(out);
+}
+
+std::string data_url(const PreviewFile& preview) {
+  return "data:image/" + std::string(preview.format == "jpg" ? "jpeg" : preview.format) + ";base64," +
+         base64_encode(preview.bytes);
+}
+
+std::string preview_json(const PreviewFile& preview) {
+  return dumped({{"picture", preview.picture},
+                 {"step", preview.step},
+                 {"steps", preview.steps},
+                 {"width", preview.width},
+                 {"height", preview.height},
+                 {"image", data_url(preview)}});
 }
 
 }  // namespace server

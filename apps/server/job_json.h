@@ -17,5 +17,9 @@ std::string public_request(const std::string& request, const std::vector<std::pa
 std::string job_event(const std::string& name, const std::string& data);
 /// What a listener says on: position and progress as JSON.
 std::string progress_json(const JobView& job);
+/// "data:image/png;base64,..."
+std::string data_url(const PreviewFile& preview);
+/// A preview as JSON: which picture and step it shows, its size and, as "image", its data URL.
+std::string preview_json(const PreviewFile& preview);
 
 }  // namespace server

@@ -84,6 +84,8 @@ void send_events(const Service& service, const Call& call) {
         return reply->write(job_event("queued", progress_json(job)));
       case JobEvent::kProgress:
         return reply->write(job_event("progress", progress_json(job)));
+      case JobEvent::kPreview:
+        return reply->write(job_event("preview", preview_json(*job.preview)));
       case JobEvent::kMessage:
         return reply->write(job_event("message", dumped({{"text", text}})));
       case JobEvent::kEnd:

@@ -1,4 +1,6 @@
 // /v1: the images API of OpenAI.
+#include <optional>
+
 #include "server/base64.h"
 #include "server/request_decoder.h"
 #include "server/service.h"
@@ -44,8 +46,42 @@ std::string answer(const Request& request, const JobView& job, bool url) {
                  {"data", std::move(data)}});
 }
 
-std::string completed_event(const JobView& job, const PictureFile& picture) {
-  const Json event = {{"type", "image_generation.completed"},
+/// "image_generation" or "image_edit", which the names of a stream's events begin with.
+std::string stream_kind(const Request& request) {
+  return request.path.ends_with("/generations") ? "image_generation" : "image_edit";
+}
+
+std::string partial_event(const std::string& kind, const JobView& job, int index) {
+  const PreviewFile& preview = *job.preview;
+  const Json event = {{"type", kind + ".partial_image"},
+                      {"b64_json", base64_encode(preview.bytes)},
+                      {"partial_image_index", index},
+                      {"created_at", static_cast<int64_t>(job.created)},
+                      {"size", std::to_string(preview.width) + "x" + std::to_string(preview.height)},
+                      {"quality", "auto"},
+                      {"background", "opaque"},
+                      {"output_format", api_format(preview.format)}};
+  return "event: " + kind + ".partial_image\ndata: " + dumped(event) + "\n\n";
+}
+
+/// Chooses, of the previews of a picture, as many as were asked for, evenly over its steps.
+class PartialImages {
+ public:
+  explicit PartialImages(int wanted) : wanted_(wanted) {}
+  /// The number of the partial image that this preview is to be; nothing when it is none.
+  std::optional<int> take(const PreviewFile& preview) {
+    if (preview.picture != picture_) picture_ = preview.picture, sent_ = 0;
+    if (sent_ == wanted_ || preview.step >= preview.steps) return std::nullopt;  // the last step is the picture itself
+    if (preview.step * (wanted_ + 1) < (sent_ + 1) * preview.steps) return std::nullopt;
+    return sent_++;
+  }
+
+ private:
+  int wanted_, sent_ = 0, picture_ = 0;
+};
+
+std::string completed_event(const std::string& kind, const JobView& job, const PictureFile& picture) {
+  const Json event = {{"type", kind + ".completed"},
                       {"b64_json", base64_encode(picture.bytes)},
                       {"created_at", static_cast<int64_t>(job.created)},
                       {"size", size_of(picture)},
@@ -57,19 +93,26 @@ std::string completed_event(const JobView& job, const PictureFile& picture) {
                         {"output_tokens", 0},
                         {"total_tokens", 0},
                         {"input_tokens_details", {{"image_tokens", 0}, {"text_tokens", 0}}}}}};
-  return "event: image_generation.completed\ndata: " + dumped(event) + "\n\n";
+  return "event: " + kind + ".completed\ndata: " + dumped(event) + "\n\n";
 }
 
 /// The head goes out once the job is queued, so that errors found before have their status; later ones are an event.
-void stream(const Service& service, const Call& call, JobOrder order) {
+void stream(const Service& service, const Call& call, JobOrder order, int partial_images) {
   const ReplyPointer reply = call.reply;
   Response head{.content_type = "text/event-stream", .headers = {{"Cache-Control", "no-store"}}};
   head.headers.insert(head.headers.end(), call.headers.begin(), call.headers.end());
-  const auto listener = [reply, head](JobEvent event, const JobView& job, const std::string&) {
+  const auto listener = [reply, head, kind = stream_kind(call.request), partial = PartialImages(partial_images)](
+                            JobEvent event, const JobView& job, const std::string&) mutable {
+    if (event == JobEvent::kPreview) {
+      const std::optional<int> index = partial.take(*job.preview);
+      if (!index) return;
+      reply->begin(head);
+      return reply->write(partial_event(kind, job, *index));
+    }
     if (event != JobEvent::kEnd) return;
     reply->begin(head);  // a quick job ends before the line below begins the answer; the second beginning is ignored
     if (job.state == JobState::kCompleted) {
-      for (const PictureFile& picture : *job.pictures) reply->write(completed_event(job, picture));
+      for (const PictureFile& picture : *job.pictures) reply->write(completed_event(kind, job, picture));
     } else {
       const int status = job.state == JobState::kCancelled ? 503 : job.error_status;
       Json error = parse_json(
@@ -86,7 +129,7 @@ void stream(const Service& service, const Call& call, JobOrder order) {
 
 void paint(const Service& service, const Call& call, const Decoded& decoded) {
   JobOrder order = order_of(service, call, decoded, "openai");
-  if (decoded.stream) return stream(service, call, std::move(order));
+  if (decoded.stream) return stream(service, call, std::move(order), decoded.partial_images);
   paint_for(service, call, std::move(order), decoded.warnings,
             [url = decoded.url](const Call& waiting, const JobView& job) {
               waiting.send_json(answer(waiting.request, job, url));

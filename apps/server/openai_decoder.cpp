@@ -143,8 +143,9 @@ Decoded decode_fields(const Json& document) {
   out.url = out.save = response == "url";
   read_format(in, out);
   out.stream = in.boolean("stream").value_or(false);
-  if (in.integer("partial_images", 0, 3).value_or(0) > 0)
-    out.warnings.emplace_back("partial_images: this engine sends none yet");
+  out.partial_images = static_cast<int>(in.integer("partial_images", 0, 3).value_or(0));
+  if (out.partial_images > 0 && !out.stream) out.warnings.emplace_back("partial_images: have no effect without stream");
+  if (out.partial_images > 0 && out.stream) out.fields["preview"] = "proj";  // unless the request says another
   if (in.text("background") == "transparent")
     throw ApiError(501, "unsupported", "background: transparent is not supported yet; use auto or opaque",
                    "background");

@@ -24,6 +24,23 @@ std::string path_of(const std::string& request, const std::string& field) {
   return parse_json(request).value(field, "");
 }
 
+/// The preview of an event as a file: small ones without loss, large ones small. Null when it cannot be encoded, which
+/// is no reason to paint no picture.
+std::shared_ptr<PreviewFile> preview_file(const gesso_event& event) {
+  constexpr int kSmall = 256, kQuality = 85;
+  const char* format = std::max(event.width, event.height) <= kSmall ? "png" : "jpg";
+  uint8_t* bytes = nullptr;
+  size_t size = 0;
+  if (gesso_encode_preview(&event, format, kQuality, &bytes, &size, nullptr) != GESSO_OK) return nullptr;
+  const std::unique_ptr<uint8_t, decltype(&gesso_free)> owner(bytes, gesso_free);
+  return std::make_shared<PreviewFile>(PreviewFile{.bytes = std::string(reinterpret_cast<const char*>(bytes), size),
+                                                   .format = format,
+                                                   .width = event.width,
+                                                   .height = event.height,
+                                                   .step = event.step,
+                                                   .steps = event.steps});
+}
+
 }  // namespace
 
 struct Painter::Job {
@@ -233,7 +250,15 @@ void Painter::tell_positions() {
 }
 
 void Painter::on_event(Job& job, const gesso_event& event) {
+  std::shared_ptr<PreviewFile> preview;
+  if (event.kind == GESSO_EVENT_PREVIEW && !(preview = preview_file(event))) return;
   const std::lock_guard lock(mutex_);
+  if (preview) {
+    preview->picture = job.meter.picture();
+    job.view.preview = std::move(preview);
+    for (const auto& [number, listener] : job.listeners) listener(JobEvent::kPreview, job.view, {});
+    return;
+  }
   if (event.kind == GESSO_EVENT_STARTED) {
     job.number = event.job;
     if (job.cancelled) gesso_cancel(engine_, event.job);
@@ -330,6 +355,7 @@ void Painter::finish(const JobPointer& job, JobState state, const std::string& c
     job->view.state = state;
     if (job->view.ended == 0) job->view.ended = now();
     job->view.position = 0;
+    job->view.preview = nullptr;
     job->view.error = message;
     job->view.error_code = code;
     job->view.error_status = status;

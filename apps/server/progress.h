@@ -11,6 +11,8 @@ class ProgressMeter {
   /// True if the event says something about progress.
   bool update(const gesso_event& event);
   const JobProgress& progress() const { return progress_; }
+  /// The picture that is painted, from 0.
+  int picture() const { return denoising_ > 0 ? denoising_ - 1 : 0; }
 
  private:
   int pictures_;

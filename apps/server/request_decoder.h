@@ -26,6 +26,7 @@ struct Decoded {
   std::string format = "png";              ///< "png", "jpg", "webp"
   int quality = 0;                         ///< 0: the format's default
   bool stream = false;                     ///< OpenAI
+  int partial_images = 0;                  ///< OpenAI, of a stream: previews of each picture
   bool url = false;                        ///< OpenAI: the answer holds addresses, not bytes
   bool send = true;                        ///< A1111: the answer holds the pictures
   bool save = false;                       ///< A1111: keep them

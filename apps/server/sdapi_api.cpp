@@ -92,6 +92,9 @@ void send_progress(const Service& service, const Call& call) {
   const std::vector<JobView> active = service.painter.active();
   const bool running = !active.empty() && active.front().state == JobState::kRunning;
   const JobView job = running ? active.front() : JobView{};
+  // another client's picture is none of its business
+  const bool shows = running && job.preview && job.api == "sdapi" && job.client == call.client &&
+                     call.request.parameter("skip_current_image") != "true";
   const Json state = {{"skipped", false},
                       {"interrupted", false},
                       {"stopping_generation", false},
@@ -104,7 +107,7 @@ void send_progress(const Service& service, const Call& call) {
   call.send_json(dumped({{"progress", job.progress.fraction},
                          {"eta_relative", running && job.progress.eta > 0 ? job.progress.eta : 0.0},
                          {"state", state},
-                         {"current_image", nullptr},
+                         {"current_image", shows ? Json(base64_encode(job.preview->bytes)) : Json()},
                          {"textinfo", running ? Json(job.progress.stage) : Json()}}));
 }
 

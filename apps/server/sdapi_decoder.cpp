@@ -166,6 +166,7 @@ Decoded decode(std::string_view body, bool over_a_picture) {
   out.fields["seed"] = in.integer("seed", -1, INT64_MAX).value_or(-1);
   const int64_t batch = in.integer("batch_size", 1, 10000).value_or(1) * in.integer("n_iter", 1, 10000).value_or(1);
   out.fields["batch_count"] = batch;
+  out.fields["preview"] = "proj";  // for /sdapi/v1/progress; it costs next to nothing
   read_sampling(in, out);
   read_features(in, out);
   read_settings(in, out);

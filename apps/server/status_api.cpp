@@ -22,7 +22,7 @@ void send_capabilities(const Service& service, const Call& call) {
                          {"features",
                           {{"cancel", true},
                            {"progress", true},
-                           {"previews", false},
+                           {"previews", true},
                            {"image_to_image", true},
                            {"inpainting", true},
                            {"upscaling", false}}},

@@ -71,7 +71,7 @@ typedef enum gesso_event_kind {
   GESSO_EVENT_STAGE = 1,   /* `stage` begins, with `steps` steps (0: unknown) */
   GESSO_EVENT_STEP = 2,    /* `step` of `steps` is done */
   GESSO_EVENT_MESSAGE = 3, /* something worth telling: `text` */
-  GESSO_EVENT_PREVIEW = 4, /* reserved */
+  GESSO_EVENT_PREVIEW = 4, /* `pixels` show the picture after `step` of `steps`; comes when the request has "preview" */
   GESSO_EVENT_DONE = 5     /* everything is painted */
 } gesso_event_kind;
 
@@ -84,6 +84,12 @@ typedef struct gesso_event {
   double seconds;   /* of the last step */
   double eta;       /* seconds until this stage ends */
   const char* text; /* never NULL; valid during the call */
+  /* Of a preview, else NULL and 0: RGB, rows from the top, width * height * 3 bytes; valid during the call. As large as
+   * the picture, or, with "preview": "proj", a pixel for each latent (8 times smaller each way). With "inpaint_area":
+   * "masked" it is the part that is painted. */
+  const uint8_t* pixels;
+  int width;
+  int height;
 } gesso_event;
 
 /* Called on the thread that paints. It must not throw, and may call gesso_cancel(). */
@@ -198,6 +204,15 @@ gesso_status gesso_encode_picture(const gesso_result* result, size_t index, cons
  * as a JSON array, freed with gesso_free(); NULL on failure, when pictures before the failing one may have been
  * written. */
 char* gesso_save_pictures(const gesso_result* result, const char* name, int64_t first, int quality, gesso_error* error);
+
+/* Encodes what a preview's event shows, as gesso_encode_picture() does, without a recipe. During the call that brings
+ * the event, or later with a copy of it and of its pixels. GESSO_USAGE for an event that shows nothing. */
+gesso_status gesso_encode_preview(const gesso_event* event, const char* format, int quality, uint8_t** bytes,
+                                  size_t* size, gesso_error* error);
+
+/* Writes it to the file `path`, whole or not at all, in the format that the ending asks for, in place of what is there.
+ * Missing folders are created. */
+gesso_status gesso_save_preview(const gesso_event* event, const char* path, int quality, gesso_error* error);
 
 /* GESSO_OK when `name` ends as a format that gesso_save_pictures() writes. */
 gesso_status gesso_check_picture_name(const char* name, gesso_error* error);

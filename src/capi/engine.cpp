@@ -112,11 +112,21 @@ gesso_event_kind to_kind(Event::Kind kind) {
 
 EventSink sink_to(gesso_event_fn on_event, void* user, uint64_t job) {
   if (!on_event) return [](const Event&) {};
-  const gesso_event started{GESSO_EVENT_STARTED, job, "", 0, 0, 0, 0, ""};
+  const gesso_event started{GESSO_EVENT_STARTED, job, "", 0, 0, 0, 0, "", nullptr, 0, 0};
   on_event(&started, user);
   return [=](const Event& event) {
-    const gesso_event out{to_kind(event.kind), job,           event.stage.c_str(), event.step,
-                          event.steps,         event.seconds, event.eta,           event.text.c_str()};
+    const Image* image = event.preview.get();
+    const gesso_event out{to_kind(event.kind),
+                          job,
+                          event.stage.c_str(),
+                          event.step,
+                          event.steps,
+                          event.seconds,
+                          event.eta,
+                          event.text.c_str(),
+                          image ? image->pixels.data() : nullptr,
+                          image ? image->width : 0,
+                          image ? image->height : 0};
     on_event(&out, user);
   };
 }
@@ -210,7 +220,7 @@ char* gesso_bench(const char* options_json, gesso_event_fn on_event, void* user,
   guarded(error, [&] {
     const BenchmarkOptions options = read_benchmark_options(options_json);
     text = copy_out(to_text(run_benchmarks(options, [&](const std::string& line) {
-      const gesso_event event{GESSO_EVENT_MESSAGE, 0, "", 0, 0, 0, 0, line.c_str()};
+      const gesso_event event{GESSO_EVENT_MESSAGE, 0, "", 0, 0, 0, 0, line.c_str(), nullptr, 0, 0};
       if (on_event) on_event(&event, user);
     })));
   });

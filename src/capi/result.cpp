@@ -21,12 +21,25 @@ const Picture& picture_at(const gesso_result* result, size_t index) {
   return result->generated.pictures[index];
 }
 
-std::string encode(const Picture& picture, PictureFormat format, int quality) {
+std::string encode(const Image& image, PictureFormat format, int quality, const PictureInfo& info) {
   if (quality < 0 || quality > 100) fail(ErrorCode::kUsage, "quality: wanted 1 to 100, or 0, found {}", quality);
   EncodeOptions options;
   if (quality > 0) options = {.quality = quality, .lossless = quality == 100};
-  return encode_image({picture.width, picture.height, picture.channels, picture.pixels}, format, options,
-                      {picture.parameters, picture.request_json});
+  return encode_image(image, format, options, info);
+}
+
+std::string encode(const Picture& picture, PictureFormat format, int quality) {
+  return encode({picture.width, picture.height, picture.channels, picture.pixels}, format, quality,
+                {picture.parameters, picture.request_json});
+}
+
+std::string encode(const gesso_event* event, PictureFormat format, int quality) {
+  required(event, "event");
+  if (event->kind != GESSO_EVENT_PREVIEW || !event->pixels || event->width <= 0 || event->height <= 0)
+    fail(ErrorCode::kUsage, "the event shows no picture: it is no preview");
+  check_picture_size(event->width, event->height, "the preview");
+  const size_t bytes = 3 * static_cast<size_t>(event->width) * static_cast<size_t>(event->height);
+  return encode({event->width, event->height, 3, {event->pixels, event->pixels + bytes}}, format, quality, {});
 }
 
 /// The request of a picture from anywhere, checked before anybody relies on it. Its file names lose their folders: a
@@ -118,6 +131,28 @@ char* gesso_save_pictures(const gesso_result* result, const char* name, int64_t 
     text = copy_out(to_text(written));
   });
   return text;
+}
+
+gesso_status gesso_encode_preview(const gesso_event* event, const char* format, int quality, uint8_t** bytes,
+                                  size_t* size, gesso_error* error) {
+  return guarded(error, [&] {
+    required(bytes, "bytes");
+    required(size, "size");
+    const PictureFormat wanted = picture_format(std::string("picture.") + required(format, "format"));
+    const std::string encoded = encode(event, wanted, quality);
+    *bytes = reinterpret_cast<uint8_t*>(copy_out(encoded));
+    *size = encoded.size();
+  });
+}
+
+gesso_status gesso_save_preview(const gesso_event* event, const char* path, int quality, gesso_error* error) {
+  return guarded(error, [&] {
+    const PictureFormat format = picture_format(required(path, "path"));
+    const std::string encoded = encode(event, format, quality);
+    AtomicFile file(path);
+    file.write(encoded);
+    file.commit();
+  });
 }
 
 gesso_status gesso_check_picture_name(const char* name, gesso_error* error) {

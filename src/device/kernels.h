@@ -4,7 +4,15 @@
 
 namespace gesso {
 
-enum class Activation { kNone, kSilu, kGelu /*erf*/, kGeluTanh, kQuickGelu /*x sigmoid(1.702 x)*/ };
+enum class Activation {
+  kNone,
+  kSilu,
+  kGelu,  ///< by erf
+  kGeluTanh,
+  kQuickGelu,  ///< x sigmoid(1.702 x)
+  kRelu,
+  kSoftClamp3,  ///< 3 tanh(x / 3): within -3 and 3; by itself only, not in an Epilogue
+};
 
 /// What follows a matmul or convolution before its result is stored: y = activation(x w + bias) + residual.
 struct Epilogue {

@@ -18,7 +18,7 @@ constexpr Row kRows[] = {
     {Role::kLanguageModel, "language_model", "language model (text encoder)"},
     {Role::kVisionEncoder, "vision_encoder", "image encoder"},
     {Role::kVae, "vae", "autoencoder (VAE)", "--vae"},
-    {Role::kTinyVae, "tiny_vae", "tiny autoencoder"},
+    {Role::kTinyVae, "tiny_vae", "tiny autoencoder", "--taesd"},
     {Role::kAudioVae, "audio_vae", "audio autoencoder"},
     {Role::kVocoder, "vocoder", "vocoder"},
     {Role::kLora, "lora", "LoRA"},

@@ -29,14 +29,14 @@ class FluxDiffusion final : public LatentDiffusion {
     const std::vector<float> timesteps(static_cast<size_t>(x.dim(0)), timestep);
     return network_(x, timesteps, context, vector);
   }
-  Tensor decode(const Tensor& latents) override { return vae_.decoder(latents); }
+  Tensor decode(const Tensor& latents) override { return vae_.decode(latents); }
   Tensor encode_picture(const Tensor& pictures) override { return vae_.encode(pictures); }
 
   std::vector<WeightStore*> text_weights() override {
     return {&component(components_, "clip_l"), &component(components_, "t5")};
   }
   WeightStore& denoiser_weights() override { return component(components_, "diffusion_model"); }
-  WeightStore& decoder_weights() override { return component(components_, "vae"); }
+  WeightStore* decoder_weights() override { return find_component(components_, "vae"); }
 
  private:
   Components components_;
@@ -55,7 +55,11 @@ FluxDiffusion::FluxDiffusion(Components components)
       network_(WeightScope(component(components_, "diffusion_model"))),
       clip_(component(components_, "clip_l"), {.role = "clip_l", .quick_gelu = true, .pad = ClipTokenizer::kEos}),
       t5_(component(components_, "t5")),
-      vae_(component(components_, "vae"), kLatentFactor, kLatentShift),
+      vae_(find_component(components_, "vae"), {.channels = static_cast<int>(network_.channels()),
+                                                .factor = kLatentFactor,
+                                                .shift = kLatentShift,
+                                                .projection = &kl_f8_16_b_projection(),
+                                                .patch = 2}),
       tokens_(network_.takes_guidance() ? kDevTokens : kSchnellTokens) {
   const WeightStore& model = component(components_, "diffusion_model");
   if (t5_.width() != network_.context_width() || clip_.pooled_width() != network_.pooled_width())
@@ -63,8 +67,6 @@ FluxDiffusion::FluxDiffusion(Components components)
          "the diffusion model wants texts of {} channels from T5 and {} from CLIP-L; the encoders give {} and {}: they "
          "belong to different models",
          network_.context_width(), network_.pooled_width(), t5_.width(), clip_.pooled_width());
-  vae_.expect_channels(network_.channels());
-  vae_.format.patch = 2;
   tokens_ = static_cast<size_t>(model.metadata_int("text_tokens", static_cast<int64_t>(tokens_), 1, 4096));
   Defaults family{.width = 1024, .height = 1024, .cfg_scale = 1, .sampler = "euler", .scheduler = "simple"};
   family.steps = network_.takes_guidance() ? kDevSteps : kSchnellSteps;

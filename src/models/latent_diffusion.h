@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/latent_projection.h"
 #include "tensor/tensor.h"
 #include "text/prompt.h"
 #include "weights/weight_store.h"
@@ -26,6 +27,7 @@ struct LatentFormat {
   int scale = 8;  ///< pixels per latent along a side
   float factor = 1.f;
   float shift = 0.f;
+  const LatentProjection* projection = nullptr;  ///< where one is published
   int patch = 1;  ///< latents along a side of what the network takes as one: width and height are multiples
 };
 
@@ -91,19 +93,20 @@ class LatentDiffusion {
   /// x [n, h, w, channels and those of extra_input()] (the latent already scaled for the network), timestep, context
   /// [n, tokens, width], vector [n, width] or empty -> the raw output [n, h, w, channels]
   virtual Tensor predict(const Tensor& x, float timestep, const Tensor& context, const Tensor& vector) = 0;
-  /// Latents [n, h, w, channels] as the model knows them -> pictures [n, scale h, scale w, 3] in [-1, 1].
+  /// Latents [n, h, w, channels] as the autoencoder knows them -> pictures [n, scale h, scale w, 3] in [-1, 1]. Throws
+  /// kNotFound when no autoencoder was given.
   virtual Tensor decode(const Tensor& latents) = 0;
   /// Pictures [n, scale h, scale w, 3] in [-1, 1] -> latents [n, h, w, channels] as the autoencoder knows them, f32.
-  /// Throws kUnsupported where the autoencoder can only decode.
+  /// Throws kUnsupported where the autoencoder can only decode, and as decode() does.
   virtual Tensor encode_picture(const Tensor& pictures) = 0;
 
   /// What the user should know of how the model was built: an optional part that is not there, say.
   virtual std::vector<std::string> notices() const { return {}; }
 
-  /// The weights of the text encoders, the denoiser and the decoder, for reports and for giving memory back.
+  /// The weights of the text encoders, the denoiser and the autoencoder, for reports and for giving memory back.
   virtual std::vector<WeightStore*> text_weights() = 0;
   virtual WeightStore& denoiser_weights() = 0;
-  virtual WeightStore& decoder_weights() = 0;
+  virtual WeightStore* decoder_weights() = 0;  ///< null: no autoencoder was given, and a tiny one has to do
 };
 
 /// Components by role, ready to build a model from: "diffusion_model", "vae", "clip_l", ...

@@ -39,12 +39,12 @@ class MmDitDiffusion final : public LatentDiffusion {
     const std::vector<float> timesteps(static_cast<size_t>(x.dim(0)), timestep);
     return network_(x, timesteps, context, vector);
   }
-  Tensor decode(const Tensor& latents) override { return vae_.decoder(latents); }
+  Tensor decode(const Tensor& latents) override { return vae_.decode(latents); }
   Tensor encode_picture(const Tensor& pictures) override { return vae_.encode(pictures); }
 
   std::vector<WeightStore*> text_weights() override;
   WeightStore& denoiser_weights() override { return component(components_, "diffusion_model"); }
-  WeightStore& decoder_weights() override { return component(components_, "vae"); }
+  WeightStore* decoder_weights() override { return find_component(components_, "vae"); }
 
  private:
   Components components_;
@@ -66,7 +66,11 @@ MmDitDiffusion::MmDitDiffusion(Components components)
       clip_l_(component(components_, "clip_l"),
               {.role = "clip_l", .quick_gelu = true, .final_norm = false, .pad = ClipTokenizer::kEos}),
       clip_g_(component(components_, "clip_g"), {.role = "clip_g", .final_norm = false, .heads_key = "clip_g_heads"}),
-      vae_(component(components_, "vae"), kLatentFactor, kLatentShift) {
+      vae_(find_component(components_, "vae"), {.channels = static_cast<int>(network_.channels()),
+                                                .factor = kLatentFactor,
+                                                .shift = kLatentShift,
+                                                .projection = &kl_f8_16_projection(),
+                                                .patch = 2}) {
   const WeightStore& model = component(components_, "diffusion_model");
   if (WeightStore* t5 = find_component(components_, "t5")) t5_.emplace(*t5);
   const int64_t width = network_.context_width(), clip = clip_l_.width() + clip_g_.width();
@@ -78,8 +82,6 @@ MmDitDiffusion::MmDitDiffusion(Components components)
          "{}: they belong to different models",
          width, network_.vector_width(), clip, t5_ ? t5_->width() : width,
          clip_l_.pooled_width() + clip_g_.pooled_width());
-  vae_.expect_channels(network_.channels());
-  vae_.format.patch = 2;
   t5_tokens_ = model.metadata_int("text_tokens", kT5Tokens, 1, 4096);
   defaults_ = read_defaults(model, {.width = 1024,
                                     .height = 1024,

@@ -30,14 +30,14 @@ class StableDiffusion final : public LatentDiffusion {
     const std::vector<float> timesteps(static_cast<size_t>(x.dim(0)), timestep);
     return (*unet_)(x, timesteps, context, vector);
   }
-  Tensor decode(const Tensor& latents) override { return vae_->decoder(latents); }
+  Tensor decode(const Tensor& latents) override { return vae_->decode(latents); }
   bool can_wrap() const override { return true; }
   ExtraInput extra_input() const override { return extra_input_; }
   Tensor encode_picture(const Tensor& pictures) override { return vae_->encode(pictures); }
 
   std::vector<WeightStore*> text_weights() override;
   WeightStore& denoiser_weights() override { return component(components_, "diffusion_model"); }
-  WeightStore& decoder_weights() override { return component(components_, "vae"); }
+  WeightStore* decoder_weights() override { return find_component(components_, "vae"); }
 
  private:
   void read_denoising();
@@ -74,9 +74,9 @@ StableDiffusion::StableDiffusion(Components components, const StableDiffusionTra
          "the text encoders give {} channels and the diffusion model wants {}: they belong to different models",
          context, unet_->context_width());
 
-  vae_.emplace(component(components_, "vae"), traits.latent_factor, 0.f);
-  const int channels = vae_->format.channels;
-  vae_->expect_channels(unet_->out_channels());
+  const int channels = static_cast<int>(unet_->out_channels());
+  vae_.emplace(find_component(components_, "vae"),
+               LatentFormat{.channels = channels, .factor = traits.latent_factor, .projection = &traits.projection()});
   if (unet_->in_channels() == 2 * channels + 1) {
     extra_input_ = ExtraInput::kMaskAndPicture;
   } else if (unet_->in_channels() != channels) {

@@ -13,6 +13,7 @@ struct StableDiffusionTraits {
   bool size_conditioning = false;          ///< the vector condition: pooled text and the picture's sizes
   bool velocity_by_spread = false;         ///< whether the spread of a bias tells v from eps (SD 2.x)
   float latent_factor = 0.18215f;
+  const LatentProjection& (*projection)() = kl_f8_projection;
   Defaults defaults;
 };
 

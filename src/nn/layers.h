@@ -16,9 +16,9 @@ struct Linear {
 /// Channels-last; `padding` as for torch unless the call says otherwise.
 struct Conv2d {
   Conv2d() = default;
-  Conv2d(const WeightScope& w, int64_t in, int64_t out, int kernel)
+  Conv2d(const WeightScope& w, int64_t in, int64_t out, int kernel, bool with_bias = true)
       : weight(w.get("weight", {out, in, kernel, kernel})),
-        bias(w.get("bias", {out})),
+        bias(with_bias ? w.get("bias", {out}) : nullptr),
         attrs(gesso::Conv2d::same(kernel)) {}
   Tensor operator()(const Tensor& x, const Epilogue& e = {}) const { return conv2d(x, weight, bias, attrs, e); }
   Weight weight, bias;

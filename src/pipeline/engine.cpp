@@ -19,6 +19,7 @@
 #include "pipeline/picture.h"
 #include "pipeline/planner.h"
 #include "pipeline/stages.h"
+#include "pipeline/tiling.h"
 #include "sampling/prediction.h"
 #include "sampling/samplers.h"
 #include "sampling/schedule.h"
@@ -100,6 +101,11 @@ std::vector<std::string> without_effect(const Request& asked, const Request& res
     sentences.emplace_back("flow_shift has no effect: the model does not flow");
   if (asked.guidance && model.defaults().guidance == 0)
     sentences.emplace_back("guidance has no effect: the model is not told any; see cfg_scale");
+  if (!asked.vae_tiling &&
+      (!asked.vae_tile_size.empty() || !asked.vae_relative_tile_size.empty() || asked.vae_tile_overlap))
+    sentences.emplace_back("sizes of the autoencoder's tiles have no effect without vae_tiling");
+  if (resolved.taesd_preview_only && resolved.taesd.empty())
+    sentences.emplace_back("taesd_preview_only has no effect without a tiny autoencoder (--taesd)");
   return sentences;
 }
 
@@ -217,7 +223,7 @@ class UsedModel {
       LatentDiffusion& model = *model_->loaded.model;
       for (const WeightStore* store : model.text_weights()) store->release();
       model.denoiser_weights().release();
-      model.decoder_weights().release();
+      for (const WeightStore* store : LatentCodec(model, model_->loaded.tiny.get()).weights()) store->release();
     }
     model_.reset();
     if (gone)
@@ -270,17 +276,25 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   LoadedModel& loaded = (*used).loaded;
   GenerateResult result;
   result.resolved = resolve(request, *loaded.model, inputs);
-  const Request& resolved = result.resolved;
+  Request& resolved = result.resolved;
   const DType compute = compute_type(resolved);
-  const WorkPlan plan = make_plan(*loaded.model, resolved, compute, budget(resolved));
+  LatentCodec codec = picture_codec(loaded, resolved);
+  const std::unique_ptr<Preview> preview = Preview::of(loaded, resolved);
+  const WorkPlan plan = make_plan(*loaded.model, codec, resolved, compute, budget(resolved), preview.get());
   if (plan.residency != Residency::kResident)
     sink({.kind = Event::Kind::kMessage,
           .text = fmt::format("weights are {}, to stay within {} of memory", plan.weights_text(),
                               bytes_text(plan.budget))});
+  if (plan.tiling) {
+    sink({.kind = Event::Kind::kMessage,
+          .text = fmt::format("the autoencoder works in tiles of {0}x{0} latents to stay within {1} of memory",
+                              plan.tiling->width, bytes_text(plan.budget))});
+    codec = codec.with(*plan.tiling);
+    set_tiling(resolved, *plan.tiling);
+  }
+  if (preview) preview->use(codec.tiling());
   if (models_.make_room(plan.budget - plan.peak, used.pointer()) > 0) device_.give_memory_back();
-  int64_t held = 0;
-  if (plan.residency == Residency::kResident)
-    for (const StagePlan& stage : plan.stages) held += stage.weights;
+  const int64_t held = plan.residency == Residency::kResident ? plan.weights : 0;
   models_.keeps(used.pointer(), held);
   used.weights_stay(plan.residency == Residency::kResident);
   for (const std::string& text : without_effect(request, resolved, *loaded.model))
@@ -292,19 +306,22 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   const bool observes = !options_.imatrix_out.empty();
   ImportanceObserver observer;
   const DeviceSettings settings(device_, cancel, plan, profile.get(), observes ? &observer : nullptr);
-  const Work work{*loaded.model, device_, resolved, compute, sink, observes ? nullptr : &(*used).texts};
+  TextMemory* const texts = observes ? nullptr : &(*used).texts;  // what is remembered would not be observed
+  const Work work{*loaded.model, device_, resolved, compute, sink, codec, preview.get(), texts};
   std::vector<Latent> latents;
   {
     const TextStates text = encode_text(work);
     release(loaded.model->text_weights(), plan.residency);
     const StartingPoint start = encode_canvas(work, canvas ? &*canvas : nullptr);
-    release({&loaded.model->decoder_weights()}, plan.residency);
+    if (preview) preview->prepare(device_, compute);
+    release(codec.weights(), plan.residency);
     for (int k = 0; k < resolved.batch_count; ++k) {
       cancel.check();
       latents.push_back(denoise(work, text, start, seeds_of(resolved, k)));
     }
   }
   release({&loaded.model->denoiser_weights()}, plan.residency);
+  if (preview && preview->decoder()) release(preview->decoder()->weights(), plan.residency);
   for (int k = 0; k < resolved.batch_count; ++k) {
     cancel.check();
     Image image{*resolved.width, *resolved.height, 3, decode(work, latents[static_cast<size_t>(k)])};
@@ -323,10 +340,12 @@ Plan CpuEngine::plan(const Request& request) {
   use_threads(request, [](const Event&) {});
   const InputPictures inputs = load_input_pictures(request);
   const ModelCache::Pointer used = models_.get(request, [](const Event&) {});
-  const LoadedModel& loaded = used->loaded;
+  LoadedModel& loaded = used->loaded;
   const Request resolved = resolve(request, *loaded.model, inputs);
   const DType compute = compute_type(resolved);
-  const WorkPlan work = make_plan(*loaded.model, resolved, compute, budget(resolved));
+  const std::unique_ptr<Preview> preview = Preview::of(loaded, resolved);
+  const WorkPlan work =
+      make_plan(*loaded.model, picture_codec(loaded, resolved), resolved, compute, budget(resolved), preview.get());
   const double speed = measured_speed(device_, compute);
 
   Plan plan;
@@ -354,6 +373,10 @@ Plan CpuEngine::plan(const Request& request) {
   plan.json["budget_bytes"] = work.budget;
   plan.json["residency"] = to_string(work.residency);
   plan.json["kept_bytes"] = work.kept_bytes;
+  if (work.tiling) {
+    plan.text += fmt::format("the autoencoder works in tiles of {0}x{0} latents\n", work.tiling->width);
+    plan.json["tile"] = work.tiling->width;
+  }
   plan.json["flops"] = work.flops();
   plan.json["seconds"] = seconds;
   plan.json["precision"] = compute == DType::kBF16 ? "bf16" : "f32";

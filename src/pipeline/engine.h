@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "media/image.h"
 #include "pipeline/request.h"
 
 namespace gesso {
@@ -19,7 +20,7 @@ struct Event {
     kStage,    ///< `stage` begins, with `steps` steps (0: unknown)
     kStep,     ///< `step` of `steps` is done
     kMessage,  ///< something worth telling: `text`
-    kPreview,  ///< reserved: an intermediate picture
+    kPreview,  ///< `preview` shows the picture after `step` of `steps`
     kDone,     ///< everything is painted
   };
   Kind kind = Kind::kMessage;
@@ -29,6 +30,7 @@ struct Event {
   double seconds = 0;  ///< of the last step
   double eta = 0;      ///< seconds until this stage ends
   std::string text = {};
+  std::shared_ptr<const Image> preview = {};  ///< RGB
 };
 
 using EventSink = std::function<void(const Event&)>;

@@ -9,6 +9,7 @@
 #include "models/output_names.h"
 #include "pipeline/diffusers_folder.h"
 #include "pipeline/scalings.h"
+#include "pipeline/tiling.h"
 
 namespace gesso {
 namespace {
@@ -93,8 +94,9 @@ void expect_supported(const std::vector<ModelFile>& files, const std::map<Role, 
 
 void expect_complete(const Family& family, const std::map<Role, Source>& chosen) {
   std::vector<std::string> missing;
+  const auto replaced = [&](Role role) { return role == Role::kVae && chosen.contains(Role::kTinyVae); };
   for (const Role role : family.needs)
-    if (!chosen.contains(role))
+    if (!chosen.contains(role) && !replaced(role))
       missing.push_back(std::string(title_of(role)) +
                         (option_of(role).empty() ? "" : fmt::format(" ({} FILE)", option_of(role))));
   if (!missing.empty())
@@ -118,6 +120,19 @@ void report_unknown(const std::vector<ModelFile>& files, std::vector<std::string
   }
 }
 
+/// The tiny autoencoder, if one was asked for or there is no other.
+std::unique_ptr<TinyPart> tiny_of(const std::map<Role, Source>& chosen, const LatentFormat& format) {
+  const auto found = chosen.find(Role::kTinyVae);
+  if (found == chosen.end()) return nullptr;
+  const Source& source = found->second;
+  const bool asked = source.file->field && source.file->field->component == Role::kTinyVae;
+  if (!asked && chosen.contains(Role::kVae)) return nullptr;
+  if (!source.component->supported)
+    fail(ErrorCode::kUnsupported, "{} is a tiny autoencoder of a kind that this version cannot run: {} takes {}",
+         quoted(source.file->file->path()), option_of(Role::kTinyVae), "TAESD, TAESDXL, TAESD3 and TAEF1");
+  return std::make_unique<TinyPart>(bind(source), format);
+}
+
 LoadedModel build(const std::vector<ModelFile>& files) {
   const std::map<Role, Source> chosen = choose(files);
   expect_supported(files, chosen);
@@ -125,14 +140,16 @@ LoadedModel build(const std::vector<ModelFile>& files) {
   const Family& family = *main.component->family;
   expect_complete(family, chosen);
 
-  LoadedModel loaded{&family, main.component->variant, main.file->file->path().stem().string(), nullptr, {}};
+  LoadedModel loaded{
+      &family, main.component->variant, main.file->file->path().stem().string(), nullptr, nullptr, nullptr, {}};
   Components components;
   components.emplace(std::string(to_string(Role::kDiffusionModel)), bind(main));
-  for (const Role role : family.needs) components.emplace(std::string(to_string(role)), bind(chosen.at(role)));
-  for (const Role role : family.optional)
-    if (const auto found = chosen.find(role); found != chosen.end())
-      components.emplace(std::string(to_string(role)), bind(found->second));
+  for (const auto* roles : {&family.needs, &family.optional})
+    for (const Role role : *roles)
+      if (const auto found = chosen.find(role); found != chosen.end())
+        components.emplace(std::string(to_string(role)), bind(found->second));
   loaded.model = family.make(std::move(components));
+  loaded.tiny = tiny_of(chosen, loaded.model->latent_format());
   loaded.messages = loaded.model->notices();
   report_unknown(files, loaded.messages);
   if (const auto unused = loaded.model->denoiser_weights().unused(); !unused.empty())
@@ -175,6 +192,17 @@ LoadedModel load_model(std::shared_ptr<const TensorFile> file) {
   std::vector<ModelFile> files;
   files.push_back(recognised(nullptr, std::move(file), {}));
   return build(files);
+}
+
+LatentCodec picture_codec(const LoadedModel& loaded, const Request& request) {
+  const int scale = loaded.model->latent_format().scale;
+  const Tiling tiling = tiling_of(request, *request.width / scale, *request.height / scale);
+  if (loaded.tiny && !request.taesd_preview_only) return LatentCodec(*loaded.model, loaded.tiny.get(), tiling);
+  if (!loaded.model->decoder_weights())
+    fail(ErrorCode::kNotFound,
+         "{} needs its autoencoder (--vae FILE), since --taesd-preview-only leaves the tiny one to previews",
+         loaded.family->title);
+  return LatentCodec(*loaded.model, nullptr, tiling);
 }
 
 }  // namespace gesso

@@ -8,6 +8,7 @@
 #include "models/family.h"
 #include "models/latent_diffusion.h"
 #include "models/recognise.h"
+#include "pipeline/latent_codec.h"
 #include "pipeline/request_fields.h"
 
 namespace gesso {
@@ -34,6 +35,8 @@ struct LoadedModel {
   std::string variant;
   std::string name;  ///< of the file with the diffusion model, without folder and ending
   std::unique_ptr<LatentDiffusion> model;
+  std::unique_ptr<TinyPart> tiny;  ///< asked for with `taesd`, or in the model's file where that has no VAE; or null
+  std::shared_ptr<const LatentProjection> projection;  ///< fitted to its decoder for previews, once it was needed
   std::vector<std::string> messages;  ///< what the user should know: tensors that nothing explains, and the like
 };
 
@@ -44,5 +47,9 @@ LoadedModel load_model(const Request& request);
 
 /// The same of one file that is already open.
 LoadedModel load_model(std::shared_ptr<const TensorFile> file);
+
+/// What makes pictures of the request's latents: the tiny autoencoder that it names, unless for previews alone, or else
+/// the model's own, in the tiles it asks for. `request` is resolved. Throws kNotFound when there is none.
+LatentCodec picture_codec(const LoadedModel& loaded, const Request& request);
 
 }  // namespace gesso

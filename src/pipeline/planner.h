@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
-#include "models/latent_diffusion.h"
+#include "pipeline/preview.h"
 #include "pipeline/request.h"
+#include "pipeline/tiles.h"
 
 namespace gesso {
 
@@ -17,6 +19,7 @@ struct StagePlan {
   int64_t weights = 0;                        ///< bytes, as prepared for the processor
   int64_t largest = 0;                        ///< bytes of the largest weight
   int64_t activations = 0;                    ///< most bytes alive at once
+  bool with_next = false;                     ///< runs between the passes of the next stage: both keep their weights
   std::vector<const WeightData*> order = {};  ///< its weights, in the order of their first use
 };
 
@@ -30,8 +33,10 @@ enum class Residency {
 struct WorkPlan {
   std::vector<StagePlan> stages;
   Residency residency = Residency::kResident;
-  int64_t budget = 0;  ///< bytes
-  int64_t peak = 0;    ///< bytes, expected under that residency
+  int64_t budget = 0;                 ///< bytes
+  int64_t weights = 0;                ///< bytes of all stages together
+  int64_t peak = 0;                   ///< bytes, expected under that residency
+  std::optional<Tiling> tiling = {};  ///< chosen because the whole picture did not fit
   /// When streamed: the weights that stay for their stage, and how many bytes that is in the stage with the most
   /// weights.
   std::unordered_set<const WeightData*> kept = {};
@@ -43,9 +48,12 @@ struct WorkPlan {
   std::string weights_text() const;
 };
 
-/// Runs every stage on the meta device and chooses the fastest residency within the budget. `request` is resolved.
-/// Throws kOutOfMemory, naming the stage and the least that would do, when none fits.
-WorkPlan make_plan(LatentDiffusion& model, const Request& request, DType compute, int64_t budget);
+/// Runs every stage on the meta device and chooses the fastest residency within the budget. `request` is resolved;
+/// `codec` makes its pictures and `preview` its previews, if not null. Where nothing fits and the codec does not cut,
+/// it is made to: the largest of fallback_tile_sides() that fits is the plan's tiling. Throws kOutOfMemory, naming the
+/// stage and the least that would do, when none fits.
+WorkPlan make_plan(LatentDiffusion& model, const LatentCodec& codec, const Request& request, DType compute,
+                   int64_t budget, const Preview* preview = nullptr);
 
 /// Bytes that the system could give this process now.
 int64_t available_memory();

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "pipeline/request_fields.h"
+#include "pipeline/tiling.h"
 #include "sampling/extra_args.h"
 
 namespace gesso {
@@ -193,6 +194,7 @@ Request request_from_json(const Json& document) {
   check_prompt(request);
   if (!request.sigmas.empty()) parse_sigmas(request.sigmas);
   parse_extra_args(request.extra_sample_args);
+  check_tiling(request);
   for (const auto& [name, seed] : {std::pair{"seed", request.seed}, std::pair{"subseed", request.subseed}})
     if (seed > std::numeric_limits<int64_t>::max() - request.batch_count)
       fail(ErrorCode::kUsage, "{}: {} leaves no room for {} pictures with one each", name, seed, request.batch_count);

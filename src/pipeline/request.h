@@ -17,6 +17,8 @@ struct Request {
   std::string model;
   std::string diffusion_model;
   std::string vae;
+  std::string taesd;                ///< tiny autoencoder
+  bool taesd_preview_only = false;  ///< it paints previews, not the picture
   std::string clip_l;
   std::string clip_g;
   std::string clip_h;
@@ -66,6 +68,15 @@ struct Request {
   std::string wildcards;    ///< UTF-8 path of a folder; see pipeline/wildcards.h
   std::string grid;         ///< see pipeline/grid.h; empty: none
   bool grid_cells = false;  ///< hand the pictures of a grid back too
+
+  bool vae_tiling = false;             ///< the autoencoder works in tiles
+  std::string vae_tile_size;           ///< "WxH" in latents; see pipeline/tiling.h
+  std::string vae_relative_tile_size;  ///< "WxH": shares of the picture, or how many tiles
+  std::optional<double> vae_tile_overlap;
+
+  std::string preview = "none";  ///< see pipeline/preview.h
+  int preview_interval = 1;      ///< steps
+  bool preview_noisy = false;
 
   bool metadata = true;  ///< write the recipe into the picture
 

@@ -44,6 +44,9 @@ std::vector<std::string_view> resize_modes() {
 std::vector<std::string_view> inpaint_areas() {
   return {"whole", "masked"};
 }
+std::vector<std::string_view> preview_ways() {
+  return {"none", "proj", "tae", "vae"};
+}
 std::vector<std::string_view> precisions() {
   return {"auto", "f32", "bf16"};
 }
@@ -80,6 +83,12 @@ const Field kFields[] = {
     {.name = "vae", .member = &Request::vae, .options = "--vae", .placeholder = "FILE", .group = "Model",
      .description = "autoencoder, in place of the checkpoint's own", .role = FieldRole::kFile,
      .component = Role::kVae},
+    {.name = "taesd", .member = &Request::taesd, .options = "--taesd,--tae", .placeholder = "FILE", .group = "Model",
+     .description = "tiny autoencoder, which takes the place of the other one: faster, and not quite as exact",
+     .other_names = "tae tiny_vae", .role = FieldRole::kFile, .component = Role::kTinyVae},
+    {.name = "taesd_preview_only", .member = &Request::taesd_preview_only, .options = "--taesd-preview-only",
+     .placeholder = "", .group = "Model", .description = "take the tiny autoencoder for previews alone",
+     .other_names = "tae_preview_only"},
     {.name = "clip_l", .member = &Request::clip_l, .options = "--clip_l", .placeholder = "FILE", .group = "Model",
      .description = "text encoder CLIP-L", .other_names = "text_encoder clip", .role = FieldRole::kFile,
      .component = Role::kClipL},
@@ -235,6 +244,32 @@ const Field kFields[] = {
     {.name = "prediction", .member = &Request::prediction, .options = "--prediction", .placeholder = "NAME",
      .group = "Sampling", .description = "what the network predicts: the noise (eps), the velocity (v), or as others are trained",
      .choices = prediction_names, .choose = choose_prediction, .other_names = "prediction_type"},
+
+    {.name = "vae_tiling", .member = &Request::vae_tiling, .options = "--vae-tiling", .placeholder = "",
+     .group = "Autoencoder",
+     .description = "decode and encode in tiles, in less memory; done by itself where memory is too small otherwise",
+     .other_names = "tiled_vae vae_tiling_params"},
+    {.name = "vae_tile_size", .member = &Request::vae_tile_size, .options = "--vae-tile-size", .placeholder = "WxH",
+     .group = "Autoencoder", .description = "size of a tile in latents (mostly 8 pixels each), from 8 on; one number is both",
+     .absent = "64x64", .other_names = "tile_size"},
+    {.name = "vae_relative_tile_size", .member = &Request::vae_relative_tile_size,
+     .options = "--vae-relative-tile-size", .placeholder = "WxH", .group = "Autoencoder",
+     .description = "in place of the size: a share of the picture's, up to 1, or beyond, how many tiles there are"},
+    {.name = "vae_tile_overlap", .member = &Request::vae_tile_overlap, .options = "--vae-tile-overlap",
+     .placeholder = "X", .group = "Autoencoder",
+     .description = "how much of a tile its neighbour shares, where one fades into the other", .absent = "0.25",
+     .minimum = 0, .maximum = 0.5, .other_names = "tile_overlap target_overlap"},
+
+    {.name = "preview", .member = &Request::preview, .options = "--preview", .placeholder = "NAME", .group = "Previews",
+     .description = "show the picture while it is painted: a quick guess at its colours (proj), or decoded by the tiny "
+                    "autoencoder (tae) or by the model's own (vae)",
+     .choices = preview_ways, .other_names = "preview_method live_preview", .role = FieldRole::kMachine},
+    {.name = "preview_interval", .member = &Request::preview_interval, .options = "--preview-interval",
+     .placeholder = "N", .group = "Previews", .description = "steps from one preview to the next", .minimum = 1,
+     .maximum = 10000, .role = FieldRole::kMachine},
+    {.name = "preview_noisy", .member = &Request::preview_noisy, .options = "--preview-noisy", .placeholder = "",
+     .group = "Previews", .description = "show the noise that is left too, not what the model takes for the picture",
+     .role = FieldRole::kMachine},
 
     {.name = "precision", .member = &Request::precision, .options = "--precision", .placeholder = "NAME",
      .group = "Machine", .description = "arithmetic of the network; auto takes bf16 where the processor has it",

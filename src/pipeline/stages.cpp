@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/ops.h"
+#include "pipeline/preview.h"
 #include "pipeline/sampling_setup.h"
 #include "sampling/denoiser.h"
 #include "sampling/noise.h"
@@ -156,6 +157,23 @@ class NetworkRunner {
   DType dtype_;
 };
 
+/// Shows the picture after a step, if a preview is due: what the model takes for it, or the latent with its noise, at
+/// the spread that pictures have.
+void show_preview(const Work& work, const SamplingSetup& setup, int step, const Latent& x, const Latent& denoised) {
+  if (!work.preview || !preview_is_due(work.request, step)) return;
+  const NoiseMix mix = setup.prediction.noise_mix(setup.sigmas[static_cast<size_t>(step)]);
+  const Wrapping wrapping(work.device, wrap_of(work.request));
+  std::optional<Image> image = work.preview->picture(
+      work.device, work.request.preview_noisy ? scaled(1 / std::hypot(mix.image, mix.noise), x) : denoised,
+      work.compute);
+  if (!image) return work.message("there is no preview of this step: it is NaN or infinite");
+  work.sink({.kind = Event::Kind::kPreview,
+             .stage = "denoise",
+             .step = step,
+             .steps = static_cast<int>(setup.sigmas.size()) - 1,
+             .preview = std::make_shared<Image>(*std::move(image))});
+}
+
 /// Keeps the picture where its mask is 0: the denoiser sees it there with noise of the right strength, and answers it.
 Denoise keeping(Denoise denoise, const StartingPoint& start, const Prediction& prediction, const Latent& noise) {
   if (start.mask.empty() || start.extra.size() > 0) return denoise;
@@ -177,13 +195,13 @@ Denoise keeping(Denoise denoise, const StartingPoint& start, const Prediction& p
 Latent encoded(const Work& work, const Tensor& picture) {
   DType dtype = work.compute;
   const Wrapping wrapping(work.device, wrap_of(work.request));
-  const Tensor z = guarded(
-      work, "encode", dtype, [&](DType d) { return work.model.encode_picture(cast(picture, d)); },
-      [](const Tensor& y) { return all_finite(y); });
-  Latent latent = download(z);
-  const LatentFormat& format = work.model.latent_format();
-  for (float& value : latent.values) value = (value - format.shift) * format.factor;
-  return latent;
+  return guarded(
+      work, "encode", dtype,
+      [&](DType d) {
+        return work.codec.encode(work.device, to_values(picture), static_cast<int>(picture.dim(2)),
+                                 static_cast<int>(picture.dim(1)), d);
+      },
+      [](const Latent& z) { return all_finite(z); });
 }
 
 /// What a network for inpainting sees (diffusers' StableDiffusionInpaintPipeline): the mask at every scale-th pixel,
@@ -214,16 +232,6 @@ std::vector<float> latent_mask(const std::vector<float>& mask, int width, int sc
 }
 
 }  // namespace
-
-Tensor upload(Device& device, const Latent& latent, DType dtype) {
-  const Tensor x = from_values(device, latent.values, {1, latent.channels, latent.height, latent.width});
-  return cast(to_channels_last(x), dtype);
-}
-
-Latent download(const Tensor& x) {
-  const Tensor y = to_channels_first(cast(x, DType::kF32));
-  return {static_cast<int>(y.dim(1)), static_cast<int>(y.dim(2)), static_cast<int>(y.dim(3)), to_values(y)};
-}
 
 TextStates encode_text(const Work& work) {
   TextStates text{.plan = plan_prompts(work.request, sampling_setup(work.model, work.request)), .states = {}};
@@ -300,7 +308,8 @@ Latent denoise(const Work& work, const TextStates& text, const StartingPoint& st
   double last = seconds_now();
   const double begin = last;
   SamplerContext context = setup.context(*noise, seeds.seed);
-  context.on_step = [&](int step, int steps, const Latent&, const Latent&) {
+  context.on_step = [&](int step, int steps, const Latent& x, const Latent& denoised) {
+    show_preview(work, setup, step, x, denoised);
     const double now = seconds_now();
     work.sink({.kind = Event::Kind::kStep,
                .stage = "denoise",
@@ -322,23 +331,33 @@ Latent denoise(const Work& work, const TextStates& text, const StartingPoint& st
 }
 
 std::vector<uint8_t> decode(const Work& work, const Latent& latent) {
-  begin_stage(work, "decode", 1);
+  const int tiles = work.codec.tiles(wrap_of(work.request), latent.width, latent.height);
+  begin_stage(work, "decode", tiles);
   const double start = seconds_now();
-  const LatentFormat& format = work.model.latent_format();
-  Latent unscaled = latent;
-  for (float& value : unscaled.values) value = value / format.factor + format.shift;
+  const auto tile_done = [&, last = start](int done, int all) mutable {
+    const double now = seconds_now(), before = std::exchange(last, now);
+    if (done == all) return;  // the pixels are still to come
+    work.sink({.kind = Event::Kind::kStep,
+               .stage = "decode",
+               .step = done,
+               .steps = all,
+               .seconds = now - before,
+               .eta = (now - start) / done * (all - done)});
+  };
   DType dtype = work.compute;
   const Wrapping wrapping(work.device, wrap_of(work.request));
-  const Tensor image = guarded(
-      work, "decode", dtype,
-      [&](DType d) { return cast(work.model.decode(upload(work.device, unscaled, d)), DType::kF32); },
-      [](const Tensor& y) { return all_finite(y); });
-  const std::vector<float> values = to_values(image);
+  const std::vector<float> values = guarded(
+      work, "decode", dtype, [&](DType d) { return work.codec.decode(work.device, latent, d, tile_done); },
+      [](const std::vector<float>& v) { return std::ranges::all_of(v, [](float x) { return std::isfinite(x); }); });
   std::vector<uint8_t> pixels(values.size());
   std::transform(values.begin(), values.end(), pixels.begin(), [](float v) {
     return static_cast<uint8_t>(std::lround(std::clamp(v * 127.5f + 127.5f, 0.f, 255.f)));
   });
-  work.sink({.kind = Event::Kind::kStep, .stage = "decode", .step = 1, .steps = 1, .seconds = seconds_now() - start});
+  work.sink({.kind = Event::Kind::kStep,
+             .stage = "decode",
+             .step = tiles,
+             .steps = tiles,
+             .seconds = (seconds_now() - start) / tiles});
   return pixels;
 }
 

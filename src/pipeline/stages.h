@@ -5,6 +5,8 @@
 #include "models/latent_diffusion.h"
 #include "pipeline/canvas.h"
 #include "pipeline/engine.h"
+#include "pipeline/latent_codec.h"
+#include "pipeline/preview.h"
 #include "pipeline/prompts.h"
 #include "pipeline/text_memory.h"
 #include "sampling/latent.h"
@@ -18,6 +20,8 @@ struct Work {
   const Request& request;  ///< resolved
   DType compute;           ///< of activations: f32 or bf16
   const EventSink& sink;
+  LatentCodec codec{model};  ///< of the pictures
+  const Preview* preview = nullptr;
   TextMemory* texts = nullptr;  ///< where encoded texts are kept; null: nowhere
 
   void message(const std::string& text) const { sink({.kind = Event::Kind::kMessage, .text = text}); }
@@ -49,9 +53,5 @@ StartingPoint encode_canvas(const Work& work, const Canvas* canvas);
 Latent denoise(const Work& work, const TextStates& text, const StartingPoint& start, const Seeds& seeds);
 /// "decode": a latent to rows of RGB pixels, width * height * 3 bytes.
 std::vector<uint8_t> decode(const Work& work, const Latent& latent);
-
-/// [1, h, w, c] on the device from a latent, and back.
-Tensor upload(Device& device, const Latent& latent, DType dtype);
-Latent download(const Tensor& x);
 
 }  // namespace gesso

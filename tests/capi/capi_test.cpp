@@ -273,6 +273,47 @@ class SavedPictures : public CApi {
   std::filesystem::path folder;
 };
 
+struct PreviewSaver {
+  std::string path;
+  std::vector<std::pair<int, uint8_t>> shown;  // step, and the first byte
+  std::vector<size_t> encoded;
+};
+
+void save_preview(const gesso_event* event, void* user) {
+  auto& saver = *static_cast<PreviewSaver*>(user);
+  gesso_error error = {};
+  uint8_t* bytes = nullptr;
+  size_t size = 0;
+  if (event->kind != GESSO_EVENT_PREVIEW) {
+    EXPECT_TRUE(event->pixels == nullptr && event->width == 0 && event->height == 0);
+    EXPECT_EQ(gesso_encode_preview(event, "png", 0, &bytes, &size, &error), GESSO_USAGE);
+    return;
+  }
+  EXPECT_EQ(event->width, 8);
+  EXPECT_EQ(event->height, 8);
+  EXPECT_EQ(event->steps, 6);
+  saver.shown.emplace_back(event->step, event->pixels[3 * 8 * 8 - 1]);
+  EXPECT_EQ(gesso_save_preview(event, saver.path.c_str(), 0, &error), GESSO_OK) << error.message;
+  EXPECT_EQ(gesso_save_preview(event, "preview.bmp", 0, &error), GESSO_USAGE);
+  EXPECT_EQ(gesso_encode_preview(event, "jpg", 80, &bytes, &size, &error), GESSO_OK) << error.message;
+  const Owned<char> owner(reinterpret_cast<char*>(bytes));
+  saver.encoded.push_back(size);
+  EXPECT_EQ(bytes[0], 0xFF);
+}
+
+TEST_F(SavedPictures, PreviewsComeWithTheirPixels) {
+  PreviewSaver saver{(folder / "sub/preview.png").string(), {}, {}};
+  gesso_result* result = nullptr;
+  ASSERT_EQ(gesso_generate(engine.get(), R"({"prompt":"a","steps":6,"preview":"proj","preview_interval":3})",
+                           save_preview, &saver, &result, &error),
+            GESSO_OK);
+  gesso_result_free(result);
+  EXPECT_THAT(saver.shown, testing::ElementsAre(std::pair(3, 127), std::pair(6, 255)));
+  EXPECT_EQ(saver.encoded.size(), 2u);
+  EXPECT_TRUE(std::filesystem::exists(folder / "sub/preview.png"));
+  EXPECT_EQ(gesso_save_preview(nullptr, "a.png", 0, &error), GESSO_USAGE);
+}
+
 TEST_F(SavedPictures, RequestsComeBackFromEveryFormat) {
   const auto result = paint(R"({"prompt":"a \"cat\"\nNegative prompt: x, Steps: 20, 模型"})");
   gesso_picture picture;

@@ -247,6 +247,32 @@ TEST_F(CommandLine, MissingFeaturesAreRefusedUnlessTheyAskForNothing) {
   EXPECT_EQ(gesso({"-p", "a", "--slg-scale", "0", "--video-frames", "1", "--preview", "none", "-o", "o.png"}).code, 0);
 }
 
+TEST_F(CommandLine, PreviewsAreWrittenOverEachOther) {
+  expect_usage({"-p", "a", "--preview", "oil"}, "none, proj, tae, vae");
+  expect_usage({"-p", "a", "--preview", "proj", "--preview-interval", "0"}, "preview_interval");
+  expect_usage({"-p", "a", "--preview", "proj", "--preview-path", "p.bmp"}, "--preview-path");
+  expect_usage({"-p", "a", "--vae-tiling", "--vae-tile-size", "4x4"}, "vae_tile_size");
+  EXPECT_EQ(gesso({"-p", "a", "--preview", "proj", "--steps", "3", "-o", "o.png"}).code, 0);
+  const std::string preview = contents(folder / "preview.png");
+  EXPECT_THAT(preview, StartsWith("\x89PNG"));
+  EXPECT_EQ(gesso({"-p", "a", "--steps", "3", "-o", "again.png"}).code, 0);
+  EXPECT_EQ(contents(folder / "again.png"), contents(folder / "o.png"));
+
+  EXPECT_EQ(gesso({"-p", "a", "--preview", "proj", "--preview-interval", "2", "--preview-noisy", "--steps", "3",
+                   "--preview-path", "sub/p.jpg", "-o", "o.png"})
+                .code,
+            0);
+  EXPECT_THAT(contents(folder / "sub/p.jpg"), StartsWith("\xFF\xD8"));
+  EXPECT_EQ(contents(folder / "preview.png"), preview);
+  fs::remove_all(folder / "sub");
+  EXPECT_EQ(gesso({"-p", "a", "--preview-path", "sub/p.jpg", "-o", "o.png"}).code, 0);
+  EXPECT_FALSE(fs::exists(folder / "sub"));
+
+  EXPECT_EQ(
+      gesso({"-p", "a", "--vae-tiling", "--vae-tile-size", "32x48", "--vae-tile-overlap", "0.5", "-o", "o.png"}).code,
+      0);
+}
+
 TEST_F(CommandLine, ConvertsFiles) {
   const std::string header = R"({"w":{"dtype":"F32","shape":[2,32],"data_offsets":[0,256]}})";
   std::string file(1, static_cast<char>(header.size()));

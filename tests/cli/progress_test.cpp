@@ -7,7 +7,7 @@ namespace cli {
 namespace {
 
 gesso_event step(int done, int steps) {
-  return {GESSO_EVENT_STEP, 1, "denoise", done, steps, 1.314, 13.1, ""};
+  return {GESSO_EVENT_STEP, 1, "denoise", done, steps, 1.314, 13.1, "", nullptr, 0, 0};
 }
 
 TEST(ProgressLine, ShowsStageBarStepTimeAndEta) {
@@ -22,7 +22,8 @@ TEST(ProgressLine, NeverFillsTheTerminalsWidth) {
 }
 
 TEST(ProgressLine, AStageWithoutStepsIsItsName) {
-  EXPECT_THAT(progress_line({GESSO_EVENT_STAGE, 1, "load", 0, 0, 0, 0, ""}, 80, true), testing::StartsWith("load"));
+  EXPECT_THAT(progress_line({GESSO_EVENT_STAGE, 1, "load", 0, 0, 0, 0, "", nullptr, 0, 0}, 80, true),
+              testing::StartsWith("load"));
 }
 
 TEST(Duration, IsReadable) {

@@ -4,7 +4,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/meta/meta_device.h"
 #include "models/flux.h"
-#include "models/manifest.h"
+#include "models/manifest_file.h"
 #include "models/mmdit.h"
 #include "models/named_store.h"
 #include "nn/embeddings.h"
@@ -86,21 +86,6 @@ TEST_P(Transformer, SameBytesWhateverTheThreadCount) {
 
 INSTANTIATE_TEST_SUITE_P(Families, Transformer, testing::Values(Case{"flux1", run_flux}, Case{"sd3", run_mmdit}),
                          [](const auto& p) { return std::string(p.param.golden); });
-
-/// Names and shapes of a real file, without its values.
-class ManifestFile : public TensorFile {
- public:
-  explicit ManifestFile(const char* name) : manifest_(load_manifest(name)), path_(name) {}
-  const std::filesystem::path& path() const override { return path_; }
-  std::string_view format() const override { return "manifest"; }
-  const std::vector<TensorInfo>& tensors() const override { return manifest_.tensors; }
-  const std::map<std::string, std::string>& metadata() const override { return manifest_.metadata; }
-  std::span<const std::byte> read(const TensorInfo&) const override { return {}; }
-
- private:
-  Manifest manifest_;
-  std::filesystem::path path_;
-};
 
 /// What a real file lacks, of what the grammar of its network wants.
 std::vector<std::string> missing(const ManifestFile& file, Role role) {

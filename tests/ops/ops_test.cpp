@@ -46,12 +46,14 @@ double activated(double x, Activation a) {
   if (a == Activation::kSilu) return x / (1 + std::exp(-x));
   if (a == Activation::kGelu) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
   if (a == Activation::kQuickGelu) return x / (1 + std::exp(-1.702 * x));
+  if (a == Activation::kRelu) return std::max(x, 0.0);
   return x;
 }
 
 TEST_P(Ops, LinearEqualsItsDefinition) {
   for (const auto& [rows, in, out] : {std::tuple(1, 1, 1), {3, 17, 5}, {77, 64, 130}, {130, 320, 33}})
-    for (const Activation a : {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kQuickGelu}) {
+    for (const Activation a :
+         {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kQuickGelu, Activation::kRelu}) {
       const Weight w = random_weight({out, in}, 1), b = random_weight({out}, 2);
       const Tensor x = random({2, rows, in}, 3), r = random({2, rows, out}, 4);
       const std::vector<float> xs = to_values(x), ws = seen(w), bs = b->values(), rs = to_values(r);
@@ -66,8 +68,13 @@ TEST_P(Ops, LinearEqualsItsDefinition) {
       const Tensor y = linear(x, w, b, {.activation = a, .residual = r});
       EXPECT_EQ(y.dtype(), GetParam());
       EXPECT_LT(relative_error(y, from_values(cpu, expected, {2, rows, out})), bound())
-          << rows << ' ' << in << ' ' << out;
+          << rows << ' ' << in << ' ' << out << " activation " << static_cast<int>(a);
     }
+}
+
+TEST_P(Ops, TheClampIsNoPartOfAProduct) {
+  const Weight w = random_weight({5, 3}, 1);
+  EXPECT_THROW(linear(random({2, 3}, 2), w, nullptr, {.activation = Activation::kSoftClamp3}), Error);
 }
 
 TEST_P(Ops, Conv2dEqualsItsDefinition) {

@@ -42,6 +42,26 @@ class Jobs(Case):
             self.assertEqual((status, headers["Content-Type"], data[:8]), (200, "image/png", PNG))
             self.assertIn(b"iTXtparameters", data)
 
+    def test_previews_come_with_the_events(self):
+        with Server(step_ms=100) as server:  # so that the events are heard from the first step on
+            job = server.call("POST", "/api/v1/jobs", {"prompt": "x", "steps": 6, "preview": "proj", "preview_interval": 2})[2]
+            heard = list(server.events(f"/api/v1/jobs/{job['id']}/events"))
+            previews = [data for name, data in heard if name == "preview"]
+            self.assertEqual([(p["picture"], p["step"], p["steps"]) for p in previews], [(0, 2, 6), (0, 4, 6), (0, 6, 6)])
+            for preview in previews:
+                kind, data = preview["image"].split(",")
+                self.assertEqual(kind, "data:image/png;base64")
+                rows = pixels(base64.b64decode(data))
+                self.assertEqual((len(rows[0]), len(rows)), (preview["width"], preview["height"]))
+                self.assertEqual(rows[0][0], (255 * preview["step"] // 6,) * 3)
+            self.assertEqual(heard[-1][0], "completed")
+            self.assertNotIn("image", heard[-1][1])
+            job = server.call("POST", "/api/v1/jobs", {"prompt": "x", "steps": 6})[2]
+            self.assertNotIn("preview", [name for name, _ in server.events(f"/api/v1/jobs/{job['id']}/events")])
+        self.assertTrue(self.server.call("GET", "/api/v1/capabilities")[2]["features"]["previews"])
+        self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", "preview": "oil"}, 400, "preview", "proj")
+        self.refused(self.server, "POST", "/api/v1/jobs", {"prompt": "x", "preview_interval": 0}, 400, "preview_interval")
+
     def test_formats(self):
         for name, kind, start in (("jpeg", "image/jpeg", b"\xff\xd8"), ("webp", "image/webp", b"RIFF")):
             job = self.server.call("POST", f"/api/v1/jobs?format={name}&quality=90", {"prompt": "x"})[2]

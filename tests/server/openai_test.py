@@ -76,6 +76,22 @@ class OpenAi(Case):
         events = list(self.server.events(PATH, {"prompt": "fail numeric it is NaN", "stream": True}))
         self.assertEqual((events[0][0], events[0][1]["error"]["message"]), ("error", "it is NaN"))
 
+    def test_partial_images_of_a_stream(self):
+        body = {"prompt": "x", "steps": 10, "stream": True, "partial_images": 2}
+        events = list(self.server.events(PATH, body))
+        kind = "image_generation"
+        self.assertEqual([name for name, _ in events], [kind + ".partial_image"] * 2 + [kind + ".completed"])
+        self.assertEqual([data["partial_image_index"] for _, data in events[:-1]], [0, 1])
+        for (_, data), step in zip(events, (4, 7)):  # thirds of the steps, rounded up
+            self.assertEqual((data["type"], data["size"], data["output_format"]), (kind + ".partial_image", "8x8", "png"))
+            self.assertEqual(pixels(base64.b64decode(data["b64_json"]))[0][0], (255 * step // 10,) * 3)
+        for steps, count in ((2, 1), (1, 0)):  # of few steps there are fewer
+            events = list(self.server.events(PATH, {**body, "steps": steps}))
+            self.assertEqual([name for name, _ in events[:-1]], [kind + ".partial_image"] * count)
+        answer = self.server.call("POST", PATH, {"prompt": "x", "partial_images": 2})
+        self.assertIn("partial_images", answer[1]["X-Gesso-Warnings"])
+        self.refused(self.server, "POST", PATH, {"prompt": "x", "partial_images": 4}, 400, "partial_images")
+
     def edit(self, fields, path="/v1/images/edits"):
         kind, body = form(fields)
         return self.server.call("POST", path, body, {"Content-Type": kind})
@@ -151,7 +167,7 @@ class OpenAi(Case):
         result = client.images.generate(prompt="a house", response_format="url", extra_body={"steps": 2})
         self.assertIn("/api/v1/jobs/", result.data[0].url)
         events = list(client.images.generate(prompt="a house", stream=True, partial_images=1))
-        self.assertEqual([e.type for e in events], ["image_generation.completed"])
+        self.assertEqual([e.type for e in events], ["image_generation.partial_image", "image_generation.completed"])
         with self.assertRaises(openai.BadRequestError) as caught:
             client.images.generate(prompt="a house", size="1x")
         self.assertEqual(caught.exception.param, "size")

@@ -18,7 +18,7 @@ using testing::Not;
 TEST(ProgressMeter, CountsAllPicturesOfAJob) {
   ProgressMeter meter(2);
   const auto event = [&](gesso_event_kind kind, const char* stage, int step, int steps) {
-    return meter.update({kind, 1, stage, step, steps, 2.0, 0, ""});
+    return meter.update({kind, 1, stage, step, steps, 2.0, 0, "", nullptr, 0, 0});
   };
   EXPECT_FALSE(event(GESSO_EVENT_MESSAGE, "", 0, 0));
   EXPECT_TRUE(event(GESSO_EVENT_STAGE, "denoise", 0, 4));

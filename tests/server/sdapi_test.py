@@ -175,6 +175,10 @@ class Sdapi(Case):
                 pass
             self.assertEqual(now["state"]["sampling_steps"], 150)
             self.assertGreater(now["progress"], 0)
+            step = now["state"]["sampling_step"]  # of which the preview may be one ahead
+            self.assertIn(pixels(base64.b64decode(now["current_image"]))[0][0][0], [255 * s // 150 for s in (step, step + 1)])
+            now = server.call("GET", "/sdapi/v1/progress?skip_current_image=true")[2]
+            self.assertIsNone(now["current_image"])
             server.call("POST", "/sdapi/v1/interrupt")
             waiting.join()
             self.assertEqual(answer[0][0], 503)

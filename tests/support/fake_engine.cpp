@@ -1,6 +1,7 @@
 // An engine that paints a colour gradient, and over a picture black (where the mask says, if there is one), in place of
 // the real one in tests of the C interface, the command line and the server: it is linked before the library, whose
 // make_engine() is then not used.
+// Previews are gray, 8 x 8, and become lighter with each step.
 //   prompt "fail CODE TEXT"  throws that error          prompt "throw"  throws something that is no Error
 //   prompt "message TEXT"    says TEXT                  a file with "vae" in its name holds one
 //   GESSO_FAKE_STEP_MS       milliseconds for each step (default 0)
@@ -72,6 +73,14 @@ class FakeEngine : public Engine {
     for (int step = 1; step <= steps; ++step) {
       if (pause) std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(pause)));
       cancel.check();
+      if (request.preview != "none" && step % request.preview_interval == 0) {
+        const std::vector<uint8_t> gray(8 * 8 * 3, static_cast<uint8_t>(255 * step / steps));
+        sink({.kind = Event::Kind::kPreview,
+              .stage = "denoise",
+              .step = step,
+              .steps = steps,
+              .preview = std::make_shared<Image>(Image{8, 8, 3, gray})});
+      }
       sink({.kind = Event::Kind::kStep,
             .stage = "denoise",
             .step = step,

@@ -62,7 +62,7 @@ async function generate() {
   complain(null);
   say("");
   try {
-    const job = await api.post("/api/v1/jobs", await form.read());
+    const job = await api.post("/api/v1/jobs", { ...(await form.read()), preview: "proj" });
     work.add(job.id, ended);
   } catch (error) {
     complain(error);

@@ -51,8 +51,16 @@ function say(text) {
   element("what").textContent = behind > 0 ? `${text} · ${behind} more behind it` : text;
 }
 
+function preview(image) {
+  element("preview").hidden = !image;
+  if (!image) return element("preview").removeAttribute("src");
+  element("preview").src = image;
+  element("empty").hidden = true;
+}
+
 function progress(name, data) {
   if (name === "message") return tell.message(data.text);
+  if (name === "preview") return preview(data.image);
   if (name === "queued") {
     element("bar").removeAttribute("value");
     return say(data.position === 1 ? "1 job before this one" : `${data.position} jobs before this one`);
@@ -89,6 +97,7 @@ async function followFirst() {
   element("bar").removeAttribute("value");
   say("waiting");
   await follow(jobs[0]);
+  preview(null);
   const { id } = jobs.shift();
   write(remembered().filter((each) => each !== id));
   draw();

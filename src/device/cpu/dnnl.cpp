@@ -58,6 +58,10 @@ void append_activation(dnnl::post_ops& ops, Activation activation) {
       return append(algorithm::eltwise_gelu_erf, 0.f);
     case Activation::kGeluTanh:
       return append(algorithm::eltwise_gelu_tanh, 0.f);
+    case Activation::kRelu:
+      return append(algorithm::eltwise_relu, 0.f);
+    case Activation::kSoftClamp3:
+      fail(ErrorCode::kInternal, "the clamp is no part of a dense product");
   }
 }
 

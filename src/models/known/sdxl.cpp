@@ -33,6 +33,7 @@ std::unique_ptr<LatentDiffusion> make(Components components) {
                     {.role = "clip_g", .final_norm = false, .heads_key = "clip_g_heads"}},
        .size_conditioning = true,
        .latent_factor = 0.13025f,
+       .projection = kl_f8_xl_projection,
        .defaults = {.width = 1024, .height = 1024, .clip_skip = 2}});
 }
 

@@ -22,6 +22,13 @@ struct GeluTanh {
 struct QuickGelu {
   HWY_INLINE V operator()(V x) const { return quick_gelu(x); }
 };
+struct Relu {
+  // not Max(x, 0), which may turn NaN into 0
+  HWY_INLINE V operator()(V x) const { return hn::IfThenElse(hn::Lt(x, set(0.f)), set(0.f), x); }
+};
+struct SoftClamp3 {
+  HWY_INLINE V operator()(V x) const { return soft_clamp_3(x); }
+};
 struct Identity {
   HWY_INLINE V operator()(V x) const { return x; }
 };
@@ -64,6 +71,10 @@ void activate_span(const T* x, Activation a, T* y, size_t count) {
       return map(GeluTanh(), x, y, count);
     case Activation::kQuickGelu:
       return map(QuickGelu(), x, y, count);
+    case Activation::kRelu:
+      return map(Relu(), x, y, count);
+    case Activation::kSoftClamp3:
+      return map(SoftClamp3(), x, y, count);
   }
 }
 void activate_f32(const float* x, Activation a, float* y, size_t count) {

@@ -17,6 +17,10 @@ double activation(Activation a, double x) {
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
     case Activation::kQuickGelu:
       return x / (1 + std::exp(-1.702 * x));
+    case Activation::kRelu:
+      return std::max(x, 0.0);
+    case Activation::kSoftClamp3:
+      return 3 * std::tanh(x / 3);
   }
   return x;
 }
@@ -26,8 +30,8 @@ TEST(ActivateKernel, AgreesWithTheFormulas) {
   for (int i = -4000; i <= 4000; ++i) v.push_back(static_cast<float>(i) * 0.005f);  // -20 to 20
   for (const float x : {1e-30f, -1e-6f, 80.f, -80.f, 200.f, -200.f, 3e4f, -3e4f, 0.f}) v.push_back(x);
   for (const DType dtype : {DType::kF32, DType::kBF16})
-    for (const Activation a :
-         {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kGeluTanh, Activation::kQuickGelu}) {
+    for (const Activation a : {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
+                               Activation::kQuickGelu, Activation::kRelu, Activation::kSoftClamp3}) {
       const Tensor x = tensor({static_cast<int64_t>(v.size())}, dtype, v);
       std::vector<double> want = values(x);
       for (double& y : want) y = activation(a, y);
@@ -36,8 +40,9 @@ TEST(ActivateKernel, AgreesWithTheFormulas) {
         cpu::activate(x, a, y);
         return y;
       };
-      // GELU: 7.1.26 is off by 1.5e-7 at most, here times |x| / 2 where that is largest
-      check(compute, want, 1e-6, a == Activation::kGelu ? 5e-7 : 1e-7);
+      // GELU: 7.1.26 is off by 1.5e-7 at most, here times |x| / 2 where that is largest. The clamp: six times a
+      // sigmoid, which is off by 3e-7.
+      check(compute, want, 1e-6, a == Activation::kGelu ? 5e-7 : a == Activation::kSoftClamp3 ? 2e-6 : 1e-7);
     }
 }
 
@@ -55,7 +60,8 @@ TEST(ActivateKernel, LongTensorsAreSharedOut) {
 
 TEST(ActivateKernel, NotANumberShows) {
   const Tensor x = tensor({3}, DType::kF32, {NAN, 1.f, NAN});
-  for (const Activation a : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh, Activation::kQuickGelu})
+  for (const Activation a : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh, Activation::kQuickGelu,
+                             Activation::kRelu, Activation::kSoftClamp3})
     for_each_isa([&](const char* isa) {
       Tensor y = host().empty(x.shape(), DType::kF32);
       cpu::activate(x, a, y);
