@@ -257,7 +257,7 @@ void CpuEngine::report(const Profile& profile, const EventSink& sink) const {
 void CpuEngine::write_importance(ImportanceObserver& observer, LatentDiffusion& model, const EventSink& sink) {
   for (const WeightStore* store : model.text_weights()) observer.collect(*store, imatrix_);
   observer.collect(model.denoiser_weights(), imatrix_);
-  observer.collect(model.decoder_weights(), imatrix_);
+  if (const WeightStore* decoder = model.decoder_weights()) observer.collect(*decoder, imatrix_);
   const std::filesystem::path out = options_.imatrix_out;
   if (!imatrix_written_ && std::filesystem::exists(out) &&
       std::ranges::count(options_.imatrix_in, options_.imatrix_out) == 0)

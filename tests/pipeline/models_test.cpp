@@ -177,7 +177,9 @@ TEST_F(OpenModels, ATextIsEncodedOnce) {
   const LoadedModel loaded = load_model(r);
   TextMemory texts;
   const auto states_of = [&](TextMemory* memory) {
-    return encode_text({*loaded.model, cpu, r, DType::kF32, ignored, memory}).states[0].context;
+    const Work work{
+        .model = *loaded.model, .device = cpu, .request = r, .compute = DType::kF32, .sink = ignored, .texts = memory};
+    return encode_text(work).states[0].context;
   };
   const Tensor first = states_of(&texts), again = states_of(&texts), without = states_of(nullptr);
   EXPECT_EQ(first.data<float>(), again.data<float>());

@@ -81,6 +81,7 @@ class Enlarger : public LatentDiffusion {
   const Defaults& defaults() const override { return defaults_; }
   const Denoising& denoising() const override { return denoising_; }
   Conditioning encode(Device&, DType, std::string_view, const PromptOptions&) override { return {}; }
+  std::vector<TextLength> measure(std::string_view, const PromptOptions&) const override { return {}; }
   std::string explain(std::string_view, const PromptOptions&) const override { return {}; }
   Tensor predict(const Tensor& x, float, const Tensor&, const Tensor&) override { return x; }
   Tensor decode(const Tensor& z) override {
