@@ -4,12 +4,20 @@
 
 namespace gesso {
 
-enum class Activation { kNone, kSilu, kGelu /*erf*/, kGeluTanh, kQuickGelu /*x sigmoid(1.702 x)*/ };
+enum class Activation {
+  kNone,
+  kSilu,
+  kGelu,  ///< erf
+  kGeluTanh,
+  kQuickGelu,  ///< x sigmoid(1.702 x)
+  kLeakyRelu,  ///< x, or 0.2 x where that is negative
+};
 
-/// What follows a matmul or convolution before its result is stored: y = activation(x w + bias) + residual.
+/// What follows a matmul or convolution before its result is stored: y = scale activation(x w + bias) + residual.
 struct Epilogue {
   Activation activation = Activation::kNone;
   Tensor residual{};  ///< shape of the result, or empty
+  float scale = 1.f;
 };
 
 /// Padding is zeros, given per side so that the asymmetric padding of the KL encoder needs no copy.
@@ -66,6 +74,10 @@ struct Kernels {
   void (*activate)(const Tensor& x, Activation a, Tensor& y);
   void (*add)(const Tensor& a, const Tensor& b, Tensor& y);
   void (*multiply)(const Tensor& a, const Tensor& b, Tensor& y);
+  // x residual y of any shape -> residual + scale * x
+  void (*scaled_add)(const Tensor& x, float scale, const Tensor& residual, Tensor& y);
+  // x y [..., c], slope f32 [c] -> x, or slope * x where x is negative
+  void (*prelu)(const Tensor& x, const Tensor& slope, Tensor& y);
   // x residual y [n, ..., c], gate [n, c] -> residual + gate * x
   void (*gated_add)(const Tensor& x, const Tensor& gate, const Tensor& residual, Tensor& y);
   // x [..., 2 c] -> y [..., c] = x[..., :c] * gelu(x[..., c:])
