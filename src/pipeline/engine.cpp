@@ -17,6 +17,7 @@
 #include "pipeline/picture.h"
 #include "pipeline/planner.h"
 #include "pipeline/stages.h"
+#include "pipeline/upscale.h"
 #include "sampling/prediction.h"
 #include "sampling/samplers.h"
 #include "sampling/schedule.h"
@@ -129,6 +130,8 @@ class CpuEngine final : public Engine {
   explicit CpuEngine(const EngineOptions& options) : options_(options) {}
 
   GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) override;
+  std::vector<Picture> upscale(const UpscaleRequest& request, const EventSink& sink,
+                               const CancelToken& cancel) override;
   Plan plan(const Request& request) override;
   std::string explain(const Request& request) override;
   Inspection inspect(const std::vector<std::filesystem::path>& paths) override { return inspect_files(paths); }
@@ -266,6 +269,30 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   if (profile) report(*profile, sink);
   sink({.kind = Event::Kind::kDone});
   return result;
+}
+
+std::vector<Picture> CpuEngine::upscale(const UpscaleRequest& request, const EventSink& sink,
+                                        const CancelToken& cancel) {
+  // What a tile of the usual size takes with the largest networks: painting's weights go where that is not to be had.
+  constexpr int64_t kUsualNeed = int64_t{4} << 30;
+  const std::lock_guard lock(mutex_);
+  cancel.check();
+  use_threads(request.machine, sink);
+  const DType compute = compute_type(request.machine);
+  if (loaded_.model && held_ > 0 && budget(request.machine) - held_ < kUsualNeed) {
+    release(loaded_.model->text_weights(), Residency::kStaged);
+    release({&loaded_.model->denoiser_weights(), &loaded_.model->decoder_weights()}, Residency::kStaged);
+    held_ = 0;
+  }
+  const std::unique_ptr<Profile> profile = wants_profile() ? std::make_unique<Profile>() : nullptr;
+  std::vector<Picture> pictures;
+  {
+    const DeviceSettings settings(device_, cancel, Residency::kResident, profile.get());
+    pictures = upscale_pictures(request, device_, compute, budget(request.machine) - held_, sink, cancel);
+  }
+  if (profile) report(*profile, sink);
+  sink({.kind = Event::Kind::kDone});
+  return pictures;
 }
 
 Plan CpuEngine::plan(const Request& request) {

@@ -29,23 +29,8 @@ std::string join(const std::vector<std::string>& items, const char* separator) {
   return text;
 }
 
-/// "a CLIP-L text encoder and a VAE", or "nothing that is known".
-std::string contents(const Recognition& recognition) {
-  std::vector<std::string> items;
-  for (const Component& c : recognition.components)
-    items.push_back(std::string(c.family->title) + " " + std::string(title_of(c.role)));
-  return items.empty() ? "nothing that this version knows" : join(items, ", ");
-}
-
 std::unique_ptr<WeightStore> bind(const Source& source) {
-  auto store = std::make_unique<WeightStore>(std::string(title_of(source.component->role)));
-  for (const PlacedTensor& placed : source.component->tensors) {
-    const Placement& p = placed.placement;
-    store->bind(p.name, {source.file->file, placed.tensor_index, p.part, p.parts, p.transpose, p.span});
-  }
-  for (const auto& [key, value] : source.file->metadata) store->set_metadata(key, value);
-  for (const std::string& marker : source.file->recognition.markers) store->set_metadata("marker." + marker, "1");
-  return store;
+  return bind_weights(*source.file, *source.component);
 }
 
 std::map<Role, Source> choose(const std::vector<ModelFile>& files) {
@@ -56,7 +41,7 @@ std::map<Role, Source> choose(const std::vector<ModelFile>& files) {
       if (!wanted || component.role == *wanted) chosen[component.role] = {&file, &component};
     if (wanted && !file.recognition.find(*wanted))
       fail(ErrorCode::kUsage, "{}: wanted the {}, but {} holds {}", option_of(*wanted), title_of(*wanted),
-           quoted(file.file->path()), contents(file.recognition));
+           quoted(file.file->path()), contents_of(file.recognition));
   }
   return chosen;
 }
@@ -66,7 +51,7 @@ void expect_supported(const std::vector<ModelFile>& files, const std::map<Role, 
   if (found == chosen.end()) {
     std::vector<std::string> lines;
     for (const ModelFile& file : files)
-      lines.push_back(quoted(file.file->path()) + " holds " + contents(file.recognition));
+      lines.push_back(quoted(file.file->path()) + " holds " + contents_of(file.recognition));
     fail(ErrorCode::kNotFound, "no diffusion model among the files: {}; `gesso inspect FILE` tells more",
          join(lines, "; "));
   }
@@ -91,19 +76,6 @@ void expect_complete(const Family& family, const std::map<Role, Source>& chosen)
            quoted(source.file->file->path()), join(source.component->missing, ", "));
 }
 
-void report_unknown(const std::vector<ModelFile>& files, std::vector<std::string>& messages) {
-  for (const ModelFile& file : files) {
-    const auto& unknown = file.recognition.unknown;
-    if (unknown.empty()) continue;
-    std::vector<std::string> names;
-    for (size_t i = 0; i < std::min<size_t>(3, unknown.size()); ++i)
-      names.push_back(file.file->tensors()[unknown[i]].name);
-    messages.push_back(fmt::format("{} of {} tensors of {} belong to nothing known and are not used: {}{}",
-                                   unknown.size(), file.file->tensors().size(), quoted(file.file->path()),
-                                   join(names, ", "), unknown.size() > 3 ? ", ..." : ""));
-  }
-}
-
 LoadedModel build(const std::vector<ModelFile>& files) {
   const std::map<Role, Source> chosen = choose(files);
   expect_supported(files, chosen);
@@ -120,7 +92,7 @@ LoadedModel build(const std::vector<ModelFile>& files) {
       components.emplace(std::string(to_string(role)), bind(found->second));
   loaded.model = family.make(std::move(components));
   loaded.messages = loaded.model->notices();
-  report_unknown(files, loaded.messages);
+  for (const ModelFile& file : files) report_unknown(file, loaded.messages);
   if (const auto unused = loaded.model->denoiser_weights().unused(); !unused.empty())
     loaded.messages.push_back(fmt::format("{} tensors of the diffusion model are not used: {}{}", unused.size(),
                                           unused.front(), unused.size() > 1 ? ", ..." : ""));
@@ -128,6 +100,35 @@ LoadedModel build(const std::vector<ModelFile>& files) {
 }
 
 }  // namespace
+
+std::string contents_of(const Recognition& recognition) {
+  std::vector<std::string> items;
+  for (const Component& c : recognition.components)
+    items.push_back(std::string(c.family->title) + " " + std::string(title_of(c.role)));
+  return items.empty() ? "nothing that this version knows" : join(items, ", ");
+}
+
+std::unique_ptr<WeightStore> bind_weights(const ModelFile& file, const Component& component) {
+  auto store = std::make_unique<WeightStore>(std::string(title_of(component.role)));
+  for (const PlacedTensor& placed : component.tensors) {
+    const Placement& p = placed.placement;
+    store->bind(p.name, {file.file, placed.tensor_index, p.part, p.parts, p.transpose, p.span});
+  }
+  for (const auto& [key, value] : file.metadata) store->set_metadata(key, value);
+  for (const std::string& marker : file.recognition.markers) store->set_metadata("marker." + marker, "1");
+  return store;
+}
+
+void report_unknown(const ModelFile& file, std::vector<std::string>& messages) {
+  const auto& unknown = file.recognition.unknown;
+  if (unknown.empty()) return;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min<size_t>(3, unknown.size()); ++i)
+    names.push_back(file.file->tensors()[unknown[i]].name);
+  messages.push_back(fmt::format("{} of {} tensors of {} belong to nothing known and are not used: {}{}",
+                                 unknown.size(), file.file->tensors().size(), quoted(file.file->path()),
+                                 join(names, ", "), unknown.size() > 3 ? ", ..." : ""));
+}
 
 std::vector<std::pair<const Field*, std::string>> model_paths(const Request& request) {
   std::vector<std::pair<const Field*, std::string>> paths;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/ops.h"
+#include "pipeline/guarded.h"
 #include "pipeline/sampling_setup.h"
 #include "sampling/denoiser.h"
 #include "sampling/noise.h"
@@ -21,22 +22,6 @@ double seconds_now() {
 
 void begin_stage(const Work& work, const char* stage, int steps) {
   work.sink({.kind = Event::Kind::kStage, .stage = stage, .steps = steps});
-}
-
-/// Runs `compute` in the stage's type and, should that give NaN or infinity, in f32. `finite` judges the result.
-template <typename Compute, typename Finite>
-auto guarded(const Work& work, const char* stage, DType& dtype, const Compute& compute, const Finite& finite) {
-  auto result = compute(dtype);
-  if (finite(result)) return result;
-  if (dtype != DType::kF32) {
-    work.message(std::string("the ") + stage + " stage gave NaN or infinity in bf16; computing it again in f32");
-    dtype = DType::kF32;
-    result = compute(dtype);
-    if (finite(result)) return result;
-  }
-  fail(ErrorCode::kNumeric,
-       "the {} stage gave NaN or infinity, in f32 too: the model file is damaged, or of another kind than it seems",
-       stage);
 }
 
 bool finite(const Conditioning& c) {
@@ -64,7 +49,8 @@ class NetworkRunner {
 
   std::vector<Latent> operator()(const Latent& x, double timestep, std::span<const Branch> branches) {
     return guarded(
-        work_, "denoise", dtype_, [&](DType dtype) { return run(x, static_cast<float>(timestep), branches, dtype); },
+        work_.sink, "denoise", dtype_,
+        [&](DType dtype) { return run(x, static_cast<float>(timestep), branches, dtype); },
         [](const std::vector<Latent>& outputs) {
           return std::all_of(outputs.begin(), outputs.end(), [](const Latent& l) { return all_finite(l); });
         });
@@ -178,7 +164,7 @@ Latent encoded(const Work& work, const Tensor& picture) {
   DType dtype = work.compute;
   const Wrapping wrapping(work.device, wrap_of(work.request));
   const Tensor z = guarded(
-      work, "encode", dtype, [&](DType d) { return work.model.encode_picture(cast(picture, d)); },
+      work.sink, "encode", dtype, [&](DType d) { return work.model.encode_picture(cast(picture, d)); },
       [](const Tensor& y) { return all_finite(y); });
   Latent latent = download(z);
   const LatentFormat& format = work.model.latent_format();
@@ -234,7 +220,7 @@ TextStates encode_text(const Work& work) {
   for (const std::string& prompt : text.plan.texts) {
     const double start = seconds_now();
     text.states.push_back(guarded(
-        work, "text", dtype, [&](DType d) { return work.model.encode(work.device, d, prompt, options); },
+        work.sink, "text", dtype, [&](DType d) { return work.model.encode(work.device, d, prompt, options); },
         [](const Conditioning& c) { return finite(c); }));
     if (const std::string& notice = text.states.back().notice; !notice.empty()) work.message(notice);
     const double seconds = seconds_now() - start;
@@ -323,7 +309,7 @@ std::vector<uint8_t> decode(const Work& work, const Latent& latent) {
   DType dtype = work.compute;
   const Wrapping wrapping(work.device, wrap_of(work.request));
   const Tensor image = guarded(
-      work, "decode", dtype,
+      work.sink, "decode", dtype,
       [&](DType d) { return cast(work.model.decode(upload(work.device, unscaled, d)), DType::kF32); },
       [](const Tensor& y) { return all_finite(y); });
   const std::vector<float> values = to_values(image);

@@ -31,9 +31,10 @@ CompactNet::CompactNet(const WeightScope& w) {
   scale_ = scale_of(in, w);
 }
 
-Tensor CompactNet::operator()(const Tensor& x) const {
-  Tensor y = convs_[0](x);
-  for (size_t k = 0; k < slopes_.size(); ++k) y = convs_[k + 1](prelu(y, slopes_[k]));
+Tensor CompactNet::operator()(const Tensor& x, DType compute) const {
+  Tensor y = cast(x, compute);
+  for (size_t k = 0; k < slopes_.size(); ++k) y = prelu(convs_[k](y), slopes_[k]);
+  y = convs_.back()(cast(y, DType::kF32));
   return add(unpatchify(y, {.size = scale_}), upsample_nearest(x, scale_, scale_ * x.dim(1), scale_ * x.dim(2)));
 }
 

@@ -16,7 +16,7 @@ class CompactNet final : public UpscaleNetwork {
   int scale() const override { return scale_; }
   int unit() const override { return 1; }
   int reach() const override { return static_cast<int>(convs_.size()); }
-  Tensor operator()(const Tensor& x) const override;
+  Tensor operator()(const Tensor& x, DType compute) const override;
 
  private:
   int scale_ = 1;

@@ -80,13 +80,14 @@ int RrdbNet::reach() const {
   return unit_ * (3 * kConvs * static_cast<int>(body_.size()) + 2 + 3);
 }
 
-Tensor RrdbNet::operator()(const Tensor& x) const {
-  const Tensor first = conv_first_(unit_ > 1 ? patchify(x, {.size = unit_}) : x);
+Tensor RrdbNet::operator()(const Tensor& x, DType compute) const {
+  const Tensor first = conv_first_(cast(unit_ > 1 ? patchify(x, {.size = unit_}) : x, compute));
   Tensor y = first;
   for (const Block& block : body_) y = block(y);
   y = conv_body_(y, {.residual = first});
   for (const nn::Conv2d& up : ups_) y = up(upsample_nearest(y, 2, 2 * y.dim(1), 2 * y.dim(2)), kLeaky);
-  return conv_last_(conv_hr_(y, kLeaky));
+  y = conv_hr_(y, kLeaky);
+  return conv_last_(cast(y, DType::kF32));
 }
 
 }  // namespace gesso

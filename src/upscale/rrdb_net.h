@@ -18,7 +18,7 @@ class RrdbNet final : public UpscaleNetwork {
   int scale() const override { return (1 << ups_.size()) / unit_; }
   int unit() const override { return unit_; }
   int reach() const override;
-  Tensor operator()(const Tensor& x) const override;
+  Tensor operator()(const Tensor& x, DType compute) const override;
 
  private:
   /// Five convolutions, each of which sees what all before it saw and made.

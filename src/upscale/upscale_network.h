@@ -14,8 +14,9 @@ class UpscaleNetwork {
   /// How many pixels away, at most, a pixel of the picture can change the result: further from the border of a part of
   /// a picture, the result is that of the whole.
   virtual int reach() const = 0;
-  /// x [n, h, w, 3] in [0, 1] -> [n, scale h, scale w, 3] in about [0, 1]
-  virtual Tensor operator()(const Tensor& x) const = 0;
+  /// x [n, h, w, 3] in [0, 1] -> [n, scale h, scale w, 3] in about [0, 1], both f32; between them the network computes
+  /// in that type. (bf16 has fewer steps near 1 than a picture of 8 bits.)
+  virtual Tensor operator()(const Tensor& x, DType compute) const = 0;
 };
 
 }  // namespace gesso

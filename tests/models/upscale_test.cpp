@@ -39,8 +39,7 @@ class Upscalers : public ::testing::TestWithParam<UpscalerCase> {
   const std::unique_ptr<UpscaleNetwork> network = upscaler_in(file);
 
   Tensor run(DType dtype) {
-    const Tensor x = cast(to_channels_last(golden.tensor(cpu, "case.x")), dtype);
-    return to_channels_first(cast((*network)(x), DType::kF32));
+    return to_channels_first((*network)(to_channels_last(golden.tensor(cpu, "case.x")), dtype));
   }
 };
 
@@ -66,7 +65,9 @@ TEST_P(Upscalers, ComeNearItInBf16) {
 TEST_P(Upscalers, SeeNoFurtherThanTheyReach) {
   const int64_t unit = network->unit(), side = 2 * network->reach() / unit * unit + 2 * unit;
   std::vector<float> values(static_cast<size_t>(3 * side * side), 0.5f);
-  const auto rendered = [&] { return to_values((*network)(from_values(cpu, values, {1, side, side, 3}))); };
+  const auto rendered = [&] {
+    return to_values((*network)(from_values(cpu, values, {1, side, side, 3}), DType::kF32));
+  };
   const std::vector<float> before = rendered();
   values[0] = 1;  // at the upper left
   const std::vector<float> after = rendered();
@@ -84,7 +85,7 @@ TEST_P(Upscalers, SeeNoFurtherThanTheyReach) {
 TEST_P(Upscalers, AreKnownToTheMetaDevice) {
   MetaDevice meta;
   const int64_t unit = network->unit();
-  const Tensor y = (*network)(meta.empty({1, 5 * unit, 7 * unit, 3}, DType::kBF16));
+  const Tensor y = (*network)(meta.empty({1, 5 * unit, 7 * unit, 3}, DType::kF32), DType::kBF16);
   EXPECT_EQ(y.shape(), (Shape{1, 5 * unit * network->scale(), 7 * unit * network->scale(), 3}));
   EXPECT_GT(meta.flops(), 0);
   EXPECT_EQ(meta.weight_elements(), [&] {
