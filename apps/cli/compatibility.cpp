@@ -84,7 +84,7 @@ constexpr CompatibleOption kOptions[] = {
     {kMissing, "--pulid-weights", "FILE", "identity adapters"},
     {kMissing, "--pulid-id-embedding", "FILE", "identity adapters"},
     {kMissing, "--embd-dir", "DIR", "textual-inversion embeddings"},
-    {kMissing, "--upscale-model", "FILE", "upscaling"},
+    {kMissing, "--upscale-model", "FILE", "upscaling while painting (`gesso upscale` does it afterwards)"},
     {kMissing, "--hires", "", "a second pass at a higher resolution"},
     {kMissing, "--ad-model", "FILE", "repainting detected faces"},
     {kMissing, "--ad-prompt", "TEXT", "repainting detected faces"},

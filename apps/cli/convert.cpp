@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "interrupt.h"
+#include "job.h"
 #include "json.h"
 #include "library.h"
-#include "progress.h"
 
 namespace cli {
 namespace {
@@ -68,19 +67,6 @@ Arguments parse(const std::vector<std::string>& words) {
   return arguments;
 }
 
-struct Listener {
-  Progress& progress;
-  Interrupt& interrupt;
-  gesso_engine* engine;
-};
-
-void on_event(const gesso_event* event, void* user) {
-  auto& listener = *static_cast<Listener*>(user);
-  // a signal that came before the job had a number
-  if (event->kind == GESSO_EVENT_STARTED && listener.interrupt.requested()) gesso_cancel(listener.engine, event->job);
-  listener.progress.show(*event);
-}
-
 }  // namespace
 
 int convert(const std::vector<std::string>& words) {
@@ -96,16 +82,10 @@ int convert(const std::vector<std::string>& words) {
 
   Interrupt interrupt;
   const EnginePointer engine = open_engine();
-  struct Watch {
-    Interrupt& interrupt;
-    ~Watch() { interrupt.watch(nullptr); }
-  } watch{interrupt};
-  interrupt.watch(engine.get());
-  Progress progress(false);
-  Listener listener{progress, interrupt, engine.get()};
+  JobWatch watch(interrupt, engine.get(), false);
   gesso_error error = {};
-  char* raw = gesso_convert(engine.get(), request.c_str(), on_event, &listener, &error);
-  progress.clear();
+  char* raw = gesso_convert(engine.get(), request.c_str(), JobWatch::on_event, &watch, &error);
+  watch.clear();
   Json report = parse_json(take(raw, error));
   std::string text = report["text"];
   report.erase("text");

@@ -7,11 +7,10 @@
 
 #include "arguments.h"
 #include "help.h"
-#include "interrupt.h"
+#include "job.h"
 #include "library.h"
 #include "models.h"
 #include "output.h"
-#include "progress.h"
 #include "text_file.h"
 
 namespace cli {
@@ -30,34 +29,6 @@ Json build_request(const GenerateArguments& arguments, const Json& schema) {
   request.update(arguments.fields);
   if (!request.contains("model") && !request.contains("diffusion_model")) request["model"] = demo_model();
   return request;
-}
-
-struct Listener {
-  Progress& progress;
-  Interrupt& interrupt;
-  gesso_engine* engine;
-  std::string preview_path;
-  int quality;
-  bool preview_failed = false;
-};
-
-/// Writes the preview over the one before. What cannot be written is said once: the picture itself goes on.
-void show_preview(Listener& listener, const gesso_event& event) {
-  gesso_error error = {};
-  if (listener.preview_failed ||
-      gesso_save_preview(&event, listener.preview_path.c_str(), listener.quality, &error) == GESSO_OK)
-    return;
-  listener.preview_failed = true;
-  listener.progress.clear();
-  std::fputs(fmt::format("gesso: no previews: {}\n", error.message).c_str(), stderr);
-}
-
-void on_event(const gesso_event* event, void* user) {
-  auto& listener = *static_cast<Listener*>(user);
-  // a signal that came before the job had a number
-  if (event->kind == GESSO_EVENT_STARTED && listener.interrupt.requested()) gesso_cancel(listener.engine, event->job);
-  if (event->kind == GESSO_EVENT_PREVIEW) return show_preview(listener, *event);
-  listener.progress.show(*event);
 }
 
 int dry_run(gesso_engine* engine, const std::string& request) {
@@ -83,19 +54,17 @@ void save(const gesso_result* result, const std::string& name, const GenerateArg
   for (const Json& one : parse_json(names)) std::puts(one.get_ref<const std::string&>().c_str());
 }
 
-void paint(gesso_engine* engine, Interrupt& interrupt, const std::string& request, const std::string& name,
+void paint(gesso_engine* engine, JobWatch& watch, const std::string& request, const std::string& name,
            const GenerateArguments& arguments) {
-  const char* profile = std::getenv("GESSO_PROFILE");
-  Progress progress(arguments.verbose || arguments.profile || (profile && *profile));
-  Listener listener{progress, interrupt, engine, arguments.preview_path.value_or(kPreviewPath), arguments.quality};
   gesso_result* raw = nullptr;
   gesso_error error = {};
-  const gesso_status status = gesso_generate(engine, request.c_str(), on_event, &listener, &raw, &error);
+  const gesso_status status = gesso_generate(engine, request.c_str(), JobWatch::on_event, &watch, &raw, &error);
   const ResultPointer result(raw);
-  progress.clear();
+  watch.clear();
   if (status != GESSO_OK) throw Failure(error);
-  interrupt.finish_writing();
+  watch.set_writing(true);
   save(result.get(), name, arguments);
+  watch.set_writing(false);
   gesso_picture first = {};
   if (arguments.fields.value("seed", Json(0)) < 0 && gesso_result_picture(result.get(), 0, &first, nullptr) == GESSO_OK)
     std::fputs(fmt::format("seed {}\n", first.seed).c_str(), stderr);
@@ -115,18 +84,6 @@ std::vector<std::string> requests_of(const GenerateArguments& arguments, const J
   }
   if (requests.empty()) throw usage(fmt::format("there is no prompt in '{}'", *arguments.prompts));
   return requests;
-}
-
-/// Where the pictures of one of several requests go: numbered, so that the next one's do not replace them.
-std::string numbered(const std::string& name) {
-  const size_t folder = name.rfind('/') + 1, dot = name.rfind('.');
-  for (size_t at = name.find('%', folder); at != name.npos; at = name.find('%', at + 1)) {
-    const size_t end = name.find_first_not_of("0123456789", at + 1);
-    if (end != name.npos && name[end] == 'd') return name;
-  }
-  std::string before = name.substr(folder, dot - folder);
-  for (size_t at = before.find('%'); at != before.npos; at = before.find('%', at + 2)) before.insert(at, 1, '%');
-  return name.substr(0, folder) + before + "_%04d" + name.substr(dot);
 }
 
 }  // namespace
@@ -156,17 +113,15 @@ int generate(const std::vector<std::string>& command_line) {
   const EnginePointer engine = open_engine(config.c_str());
   if (arguments.explain_prompt) return explain_prompt(engine.get(), requests[0]);
   if (arguments.dry_run) return dry_run(engine.get(), requests[0]);
-  struct Watch {
-    Interrupt& interrupt;
-    ~Watch() { interrupt.watch(nullptr); }
-  } watch{interrupt};
-  interrupt.watch(engine.get());
+  const char* profile = std::getenv("GESSO_PROFILE");
+  JobWatch watch(interrupt, engine.get(), arguments.verbose || arguments.profile || (profile && *profile));
+  watch.save_previews(arguments.preview_path.value_or(kPreviewPath), arguments.quality);
   GenerateArguments each = arguments;
   if (requests.size() > 1) {
     name = numbered(name);
     each.output_begin = arguments.output_begin.value_or(1);  // names that are taken are skipped
   }
-  for (const std::string& request : requests) paint(engine.get(), interrupt, request, name, each);
+  for (const std::string& request : requests) paint(engine.get(), watch, request, name, each);
   return 0;
 }
 

@@ -69,6 +69,7 @@ std::string description(const Json& property) {
 
 constexpr const char* kCommands =
     "  gesso inspect FILE...         what files are, and the command that runs them\n"
+    "  gesso upscale FILE... -o OUT  larger pictures by an upscaling network (--help)\n"
     "  gesso serve [options]         pictures over HTTP; gesso serve --help lists its options\n"
     "  gesso bench [NAME...]         what this machine can do, and how near to it Gesso comes\n"
     "  gesso convert FILE... -o OUT  models as one file, in other types (--help)\n"

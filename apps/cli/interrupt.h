@@ -20,8 +20,8 @@ class Interrupt {
   void watch(gesso_engine* engine);
   /// True once signalled: work is not to be started.
   bool requested() const { return requested_; }
-  /// From here on files are written, which is quick: a second signal waits for that, so that no part of one remains.
-  void finish_writing() { writing_ = true; }
+  /// While files are written, which is quick, a second signal waits for that, so that no part of one remains.
+  void set_writing(bool writing) { writing_ = writing; }
 
  private:
   void wait();

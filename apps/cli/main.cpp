@@ -16,6 +16,7 @@
 #include "library.h"
 #include "metadata.h"
 #include "serve.h"
+#include "upscale.h"
 
 namespace {
 
@@ -46,9 +47,9 @@ int run(std::vector<std::string> arguments) {
   if (command == "help") return print(help_text(std::ranges::find(arguments, "all") != arguments.end()));
   if (command == "serve") return cli::serve(arguments);
   if (command == "bench") return cli::bench(arguments);
-  if (command == "upscale") throw cli::usage("upscale: not supported yet");
+  if (command == "upscale") return cli::upscale(arguments);
   throw cli::usage(fmt::format(
-      "unknown command '{}'; known: generate, serve, inspect, convert, metadata, bench, schema, version, help",
+      "unknown command '{}'; known: generate, upscale, serve, inspect, convert, metadata, bench, schema, version, help",
       command));
 }
 

@@ -24,6 +24,17 @@ std::string output_name(const std::optional<std::string>& given) {
   return is_there("output.png") ? "output_%04d.png" : "output.png";
 }
 
+std::string numbered(const std::string& name) {
+  const size_t folder = name.rfind('/') + 1, dot = name.rfind('.');
+  for (size_t at = name.find('%', folder); at != name.npos; at = name.find('%', at + 1)) {
+    const size_t end = name.find_first_not_of("0123456789", at + 1);
+    if (end != name.npos && name[end] == 'd') return name;
+  }
+  std::string before = name.substr(folder, dot - folder);
+  for (size_t at = before.find('%'); at != before.npos; at = before.find('%', at + 2)) before.insert(at, 1, '%');
+  return name.substr(0, folder) + before + "_%04d" + name.substr(dot);
+}
+
 void check_output(const std::string& name, const char* option) {
   gesso_error error = {};
   if (gesso_check_picture_name(name.c_str(), &error) != GESSO_OK)

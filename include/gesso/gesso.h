@@ -101,6 +101,23 @@ typedef struct gesso_result gesso_result;
 gesso_status gesso_generate(gesso_engine* engine, const char* request_json, gesso_event_fn on_event, void* user,
                             gesso_result** result, gesso_error* error);
 
+/* Makes pictures larger. `request_json` is an object: "inputs" (picture files), "model" (the file of an upscaling
+ * network) or "filter" ("lanczos", "nearest": resampling alone), and any of
+ *   "scale" (of the result; without it the network's own), or "width" and "height" (as large as covers them, or, where
+ *     only one is given, as that) with "crop" (true: cut what goes beyond); a filter needs one of these;
+ *   "repeats" (of the network; 0: as often as the scale takes, which resampling then meets exactly),
+ *   "tile" (the most pixels a side that go through the network at once; 0: by memory),
+ *   "second_model" or "second_filter", laid over with a share of "second_visibility" (0 to 1),
+ *   "metadata" (true: write what the picture said of its making, and what was done),
+ *   "precision", "threads", "memory" (as for painting).
+ * On success *result has one picture for each input, in their order; gesso_result_request() gives `request_json`.
+ * Events are those of painting: a stage "upscale" for each input, a step for each tile. */
+gesso_status gesso_upscale(gesso_engine* engine, const char* request_json, gesso_event_fn on_event, void* user,
+                           gesso_result** result, gesso_error* error);
+
+/* GESSO_OK when gesso_upscale() would take the request as far as that can be said without its files. */
+gesso_status gesso_check_upscale_request(const char* request_json, gesso_error* error);
+
 /* Stops the job of this number within a step; 0 stops all that run or wait. From any thread, at any time (but not from
  * a signal handler). A job that is not running is none: nothing happens. */
 void gesso_cancel(gesso_engine* engine, uint64_t job);
@@ -175,7 +192,7 @@ char* gesso_convert(gesso_engine* engine, const char* request_json, gesso_event_
 typedef struct gesso_picture {
   int width;
   int height;
-  int channels;           /* 3: RGB, 4: RGBA */
+  int channels;           /* 1: gray, 3: RGB, 4: RGBA */
   const uint8_t* pixels;  /* rows from the top; width * height * channels bytes */
   const char* parameters; /* the text that A1111 writes; empty without metadata */
   const char* request;    /* the JSON request that repeats this picture alone; empty without metadata */

@@ -1,4 +1,4 @@
-// The engine's half of the C interface: open, generate, cancel, plan, models, inspect, convert, bench.
+// The engine's half of the C interface: open, generate, upscale, cancel, plan, models, inspect, convert, bench.
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +9,7 @@
 #include "pipeline/inspection.h"
 #include "pipeline/request.h"
 #include "pipeline/series.h"
+#include "pipeline/upscale.h"
 
 using namespace gesso;
 
@@ -192,6 +193,26 @@ gesso_status gesso_generate(gesso_engine* engine, const char* request_json, gess
     out->request = to_text(request_to_json(out->generated.resolved));
     *result = out.release();
   });
+}
+
+gesso_status gesso_upscale(gesso_engine* engine, const char* request_json, gesso_event_fn on_event, void* user,
+                           gesso_result** result, gesso_error* error) {
+  return guarded(error, [&] {
+    required(engine, "engine");
+    required(request_json, "request_json");
+    required(result, "result");
+    *result = nullptr;
+    const UpscaleRequest request = parse_upscale_request(request_json);
+    const Job job(*engine);
+    auto out = std::make_unique<gesso_result>();
+    out->generated.pictures = engine->engine->upscale(request, sink_to(on_event, user, job.number()), job.token());
+    out->request = request_json;
+    *result = out.release();
+  });
+}
+
+gesso_status gesso_check_upscale_request(const char* request_json, gesso_error* error) {
+  return guarded(error, [&] { parse_upscale_request(required(request_json, "request_json")); });
 }
 
 void gesso_cancel(gesso_engine* engine, uint64_t job) {

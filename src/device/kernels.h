@@ -11,13 +11,15 @@ enum class Activation {
   kGeluTanh,
   kQuickGelu,  ///< x sigmoid(1.702 x)
   kRelu,
+  kLeakyRelu,   ///< x, or 0.2 x where that is negative
   kSoftClamp3,  ///< 3 tanh(x / 3): within -3 and 3; by itself only, not in an Epilogue
 };
 
-/// What follows a matmul or convolution before its result is stored: y = activation(x w + bias) + residual.
+/// What follows a matmul or convolution before its result is stored: y = scale activation(x w + bias) + residual.
 struct Epilogue {
   Activation activation = Activation::kNone;
   Tensor residual{};  ///< shape of the result, or empty
+  float scale = 1.f;
 };
 
 /// Padding is zeros, given per side so that the asymmetric padding of the KL encoder needs no copy.
@@ -74,6 +76,10 @@ struct Kernels {
   void (*activate)(const Tensor& x, Activation a, Tensor& y);
   void (*add)(const Tensor& a, const Tensor& b, Tensor& y);
   void (*multiply)(const Tensor& a, const Tensor& b, Tensor& y);
+  // x residual y of any shape -> residual + scale * x
+  void (*scaled_add)(const Tensor& x, float scale, const Tensor& residual, Tensor& y);
+  // x y [..., c], slope f32 [c] -> x, or slope * x where x is negative
+  void (*prelu)(const Tensor& x, const Tensor& slope, Tensor& y);
   // x residual y [n, ..., c], gate [n, c] -> residual + gate * x
   void (*gated_add)(const Tensor& x, const Tensor& gate, const Tensor& residual, Tensor& y);
   // x [..., 2 c] -> y [..., c] = x[..., :c] * gelu(x[..., c:])

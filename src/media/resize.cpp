@@ -75,12 +75,30 @@ std::vector<uint8_t> down(const std::vector<uint8_t>& x, size_t row, int height)
   return y;
 }
 
-}  // namespace
-
-Image resized(const Image& image, int width, int height) {
+void check_sizes(const Image& image, int width, int height) {
   check_image(image);
   if (width <= 0 || height <= 0) fail(ErrorCode::kInternal, "a picture cannot become {} x {}", width, height);
   check_picture_size(width, height, "the resized picture");
+}
+
+}  // namespace
+
+Image repeated(const Image& image, int width, int height) {
+  check_sizes(image, width, height);
+  Image y{width, height, image.channels, {}};
+  y.pixels.reserve(static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(image.channels));
+  const auto source = [](int i, int from, int to) { return (2 * int64_t{i} + 1) * from / (2 * int64_t{to}); };
+  for (int row = 0; row < height; ++row)
+    for (int column = 0; column < width; ++column) {
+      const int64_t at = source(row, image.height, height) * image.width + source(column, image.width, width);
+      const auto pixel = image.pixels.begin() + at * image.channels;
+      y.pixels.insert(y.pixels.end(), pixel, pixel + image.channels);
+    }
+  return y;
+}
+
+Image resized(const Image& image, int width, int height) {
+  check_sizes(image, width, height);
   if (width == image.width && height == image.height) return image;
   const auto c = static_cast<size_t>(image.channels), before = static_cast<size_t>(image.width);
   std::vector<uint8_t> x = image.pixels;

@@ -10,6 +10,10 @@ namespace gesso {
 /// kUnsupported when the size is beyond the limits and kInternal when it is not positive.
 Image resized(const Image& image, int width, int height);
 
+/// The picture at another size, each pixel that of the source in which its middle lies (Pillow's NEAREST). Throws as
+/// resized().
+Image repeated(const Image& image, int width, int height);
+
 /// `values` [height, width] smoothed by a Gaussian of that deviation in pixels; beyond the border its nearest value
 /// goes on. 0 leaves it as it is.
 std::vector<float> blurred(std::vector<float> values, int width, int height, double deviation);

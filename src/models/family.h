@@ -1,9 +1,11 @@
 #pragma once
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "models/latent_diffusion.h"
 #include "models/names/probe.h"
+#include "upscale/upscale_network.h"
 
 namespace gesso {
 
@@ -64,6 +66,8 @@ struct Kind {
   std::vector<std::string_view> owns = {};
   std::vector<Variant> variants = {};
   bool supported = false;  ///< this version can run it
+  /// Of an upscaler: builds the network from the component's weights.
+  std::unique_ptr<UpscaleNetwork> (*make_upscaler)(const WeightScope& w) = nullptr;
 };
 
 /// A model family, or a component that several families share.

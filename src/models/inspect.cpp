@@ -250,6 +250,19 @@ std::vector<std::string> uses_of(const RecognisedFile& file) {
   return uses;
 }
 
+/// An upscaler by itself: each file is run alone.
+void add_upscaler(std::span<const RecognisedFile> files, ModelReport& report) {
+  const Found upscaler = find(files, Role::kUpscaler);
+  if (!upscaler.component || find(files, Role::kDiffusionModel).component) return;
+  const bool runs = upscaler.component->supported && upscaler.component->complete.value_or(true);
+  report.json["runnable"] = runs;
+  if (!runs) return;
+  const std::string text =
+      fmt::format("gesso upscale in.png --upscale-model {} -o out.png", shell_word(upscaler.file->path));
+  report.lines.push_back("run it: " + text);
+  report.json["command"] = text;
+}
+
 }  // namespace
 
 ModelReport list_tensors(std::span<const RecognisedFile> files) {
@@ -293,6 +306,7 @@ ModelReport describe(std::span<const RecognisedFile> files) {
   for (const RecognisedFile& file : files) list.push_back(add_file(file, report));
   report.json["files"] = std::move(list);
   add_model(files, report);
+  add_upscaler(files, report);
   return report;
 }
 

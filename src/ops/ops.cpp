@@ -170,6 +170,23 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
   return y;
 }
 
+Tensor scaled_add(const Tensor& x, float scale, const Tensor& residual) {
+  expect(residual.shape() == x.shape() && residual.dtype() == x.dtype(), "scaled_add", x, residual.shape());
+  Tensor y = like(x);
+  const OpCost cost{"scaled_add", 2 * x.elements(), 3 * x.bytes()};
+  run(x, cost, [&](const Kernels& k) { k.scaled_add(x, scale, residual, y); });
+  return y;
+}
+
+Tensor prelu(const Tensor& x, const Weight& slope) {
+  expect(slope->shape().elements() == x.dim(-1), "prelu", x, slope->shape());
+  Tensor y = like(x);
+  const std::array<Weight, 1> used{slope};
+  const OpCost cost{"prelu", 2 * x.elements(), x.bytes() + y.bytes(), used};
+  run(x, cost, [&](const Kernels& k) { k.prelu(x, parameter(x.device(), slope), y); });
+  return y;
+}
+
 Tensor gated_add(const Tensor& x, const Tensor& gate, const Tensor& residual) {
   expect(residual.shape() == x.shape() && gate.shape() == Shape{x.dim(0), x.dim(-1)} && residual.dtype() == x.dtype() &&
              gate.dtype() == x.dtype(),

@@ -35,6 +35,10 @@ Tensor rope(const Tensor& x, const Tensor& table);
 Tensor activate(const Tensor& x, Activation a);
 /// Same shapes.
 Tensor multiply(const Tensor& a, const Tensor& b);
+/// Same shapes -> residual + scale * x
+Tensor scaled_add(const Tensor& x, float scale, const Tensor& residual);
+/// x [..., c], slope [c] -> x, or slope * x where x is negative (He et al. 2015)
+Tensor prelu(const Tensor& x, const Weight& slope);
 /// x and residual [n, ..., c], gate [n, c] -> residual + gate * x
 Tensor gated_add(const Tensor& x, const Tensor& gate, const Tensor& residual);
 /// Same shapes.

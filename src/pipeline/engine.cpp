@@ -20,6 +20,7 @@
 #include "pipeline/planner.h"
 #include "pipeline/stages.h"
 #include "pipeline/tiling.h"
+#include "pipeline/upscale.h"
 #include "sampling/prediction.h"
 #include "sampling/samplers.h"
 #include "sampling/schedule.h"
@@ -130,6 +131,8 @@ class CpuEngine final : public Engine {
   }
 
   GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) override;
+  std::vector<Picture> upscale(const UpscaleRequest& request, const EventSink& sink,
+                               const CancelToken& cancel) override;
   Plan plan(const Request& request) override;
   std::string explain(const Request& request) override;
   std::vector<PromptLength> prompt_lengths(const Request& request, const std::string& prompt) override;
@@ -333,6 +336,27 @@ GenerateResult CpuEngine::generate(const Request& request, const EventSink& sink
   if (profile) report(*profile, sink);
   sink({.kind = Event::Kind::kDone});
   return result;
+}
+
+std::vector<Picture> CpuEngine::upscale(const UpscaleRequest& request, const EventSink& sink,
+                                        const CancelToken& cancel) {
+  // What a tile of the usual size takes with the largest networks: painting's weights go where that is not to be had.
+  constexpr int64_t kUsualNeed = int64_t{4} << 30;
+  const std::lock_guard lock(mutex_);
+  cancel.check();
+  use_threads(request.machine, sink);
+  const DType compute = compute_type(request.machine);
+  const int64_t memory = budget(request.machine);
+  if (models_.make_room(std::max<int64_t>(0, memory - kUsualNeed), nullptr) > 0) device_.give_memory_back();
+  const std::unique_ptr<Profile> profile = wants_profile() ? std::make_unique<Profile>() : nullptr;
+  std::vector<Picture> pictures;
+  {
+    const DeviceSettings settings(device_, cancel, WorkPlan{}, profile.get(), nullptr);
+    pictures = upscale_pictures(request, device_, compute, memory - models_.held(), sink, cancel);
+  }
+  if (profile) report(*profile, sink);
+  sink({.kind = Event::Kind::kDone});
+  return pictures;
 }
 
 Plan CpuEngine::plan(const Request& request) {

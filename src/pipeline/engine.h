@@ -54,9 +54,10 @@ struct Picture {
   int width = 0;
   int height = 0;
   int channels = 3;
-  std::vector<uint8_t> pixels = {};  ///< rows from the top, interleaved RGB or RGBA; width * height * channels bytes
-  std::string parameters = {};       ///< the text that A1111 writes; empty when the request wants no metadata
-  std::string request_json = {};     ///< recipe_to_json() of it; empty when the request wants no metadata
+  std::vector<uint8_t> pixels =
+      {};                         ///< rows from the top, interleaved gray, RGB or RGBA; width * height * channels bytes
+  std::string parameters = {};    ///< the text that A1111 writes; empty when the request wants no metadata
+  std::string request_json = {};  ///< recipe_to_json() of it; empty when the request wants no metadata
   int64_t seed = 0;
 };
 
@@ -64,6 +65,8 @@ struct GenerateResult {
   std::vector<Picture> pictures = {};
   Request resolved;  ///< the request with every choice made
 };
+
+struct UpscaleRequest;
 
 /// What painting would take, known before anything is allocated. `json` has the figures, `text` the same for a person.
 struct Plan {
@@ -112,6 +115,9 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual GenerateResult generate(const Request& request, const EventSink& sink, const CancelToken& cancel) = 0;
+  /// Makes pictures larger (see pipeline/upscale.h).
+  virtual std::vector<Picture> upscale(const UpscaleRequest& request, const EventSink& sink,
+                                       const CancelToken& cancel) = 0;
   /// What generate() would do, without doing it.
   virtual Plan plan(const Request& request) = 0;
   /// How the request's prompts are read: chunks, ids, weights, and what holds in which steps; for a person.

@@ -33,34 +33,15 @@ std::string join(const std::vector<std::string>& items, const char* separator) {
   return text;
 }
 
-/// "a CLIP-L text encoder and a VAE", or "nothing that is known".
-std::string contents(const Recognition& recognition) {
-  std::vector<std::string> items;
-  for (const Component& c : recognition.components)
-    items.push_back(std::string(c.family->title) + " " + std::string(title_of(c.role)));
-  return items.empty() ? "nothing that this version knows" : join(items, ", ");
-}
-
 /// How the numbers of each tensor that is not plain become values, by its index.
-std::map<size_t, std::shared_ptr<const Scaling>> scalings(const Source& source) {
+std::map<size_t, std::shared_ptr<const Scaling>> scalings(const ModelFile& file, const Component& component) {
   std::set<size_t> wanted;
-  for (const PlacedTensor& placed : source.component->tensors) wanted.insert(placed.tensor_index);
-  return read_scalings(*source.file, [&](size_t weight) { return wanted.contains(weight); });
+  for (const PlacedTensor& placed : component.tensors) wanted.insert(placed.tensor_index);
+  return read_scalings(file, [&](size_t weight) { return wanted.contains(weight); });
 }
 
 std::unique_ptr<WeightStore> bind(const Source& source) {
-  const auto scaling = scalings(source);
-  auto store = std::make_unique<WeightStore>(std::string(title_of(source.component->role)));
-  store->set_file_prefix(file_prefix(source.component->role));
-  for (const PlacedTensor& placed : source.component->tensors) {
-    const Placement& p = placed.placement;
-    const auto scaled = scaling.find(placed.tensor_index);
-    store->bind(p.name, {source.file->file, placed.tensor_index, p.part, p.parts, p.transpose, p.span,
-                         scaled == scaling.end() ? nullptr : scaled->second});
-  }
-  for (const auto& [key, value] : source.file->metadata) store->set_metadata(key, value);
-  for (const std::string& marker : source.file->recognition.markers) store->set_metadata("marker." + marker, "1");
-  return store;
+  return bind_weights(*source.file, *source.component);
 }
 
 std::map<Role, Source> choose(const std::vector<ModelFile>& files) {
@@ -71,7 +52,7 @@ std::map<Role, Source> choose(const std::vector<ModelFile>& files) {
       if (!wanted || component.role == *wanted) chosen[component.role] = {&file, &component};
     if (wanted && !file.recognition.find(*wanted))
       fail(ErrorCode::kUsage, "{}: wanted the {}, but {} holds {}", option_of(*wanted), title_of(*wanted),
-           quoted(file.file->path()), contents(file.recognition));
+           quoted(file.file->path()), contents_of(file.recognition));
   }
   return chosen;
 }
@@ -81,7 +62,7 @@ void expect_supported(const std::vector<ModelFile>& files, const std::map<Role, 
   if (found == chosen.end()) {
     std::vector<std::string> lines;
     for (const ModelFile& file : files)
-      lines.push_back(quoted(file.file->path()) + " holds " + contents(file.recognition));
+      lines.push_back(quoted(file.file->path()) + " holds " + contents_of(file.recognition));
     fail(ErrorCode::kNotFound, "no diffusion model among the files: {}; `gesso inspect FILE` tells more",
          join(lines, "; "));
   }
@@ -105,19 +86,6 @@ void expect_complete(const Family& family, const std::map<Role, Source>& chosen)
     if (source.component->complete == false)
       fail(ErrorCode::kBadFile, "the {} in {} is incomplete: it lacks {}", title_of(role),
            quoted(source.file->file->path()), join(source.component->missing, ", "));
-}
-
-void report_unknown(const std::vector<ModelFile>& files, std::vector<std::string>& messages) {
-  for (const ModelFile& file : files) {
-    const auto& unknown = file.recognition.unknown;
-    if (unknown.empty()) continue;
-    std::vector<std::string> names;
-    for (size_t i = 0; i < std::min<size_t>(3, unknown.size()); ++i)
-      names.push_back(file.file->tensors()[unknown[i]].name);
-    messages.push_back(fmt::format("{} of {} tensors of {} belong to nothing known and are not used: {}{}",
-                                   unknown.size(), file.file->tensors().size(), quoted(file.file->path()),
-                                   join(names, ", "), unknown.size() > 3 ? ", ..." : ""));
-  }
 }
 
 /// The tiny autoencoder, if one was asked for or there is no other.
@@ -151,7 +119,7 @@ LoadedModel build(const std::vector<ModelFile>& files) {
   loaded.model = family.make(std::move(components));
   loaded.tiny = tiny_of(chosen, loaded.model->latent_format());
   loaded.messages = loaded.model->notices();
-  report_unknown(files, loaded.messages);
+  for (const ModelFile& file : files) report_unknown(file, loaded.messages);
   if (const auto unused = loaded.model->denoiser_weights().unused(); !unused.empty())
     loaded.messages.push_back(fmt::format("{} tensors of the diffusion model are not used: {}{}", unused.size(),
                                           unused.front(), unused.size() > 1 ? ", ..." : ""));
@@ -159,6 +127,39 @@ LoadedModel build(const std::vector<ModelFile>& files) {
 }
 
 }  // namespace
+
+std::string contents_of(const Recognition& recognition) {
+  std::vector<std::string> items;
+  for (const Component& c : recognition.components)
+    items.push_back(std::string(c.family->title) + " " + std::string(title_of(c.role)));
+  return items.empty() ? "nothing that this version knows" : join(items, ", ");
+}
+
+std::unique_ptr<WeightStore> bind_weights(const ModelFile& file, const Component& component) {
+  const auto scaling = scalings(file, component);
+  auto store = std::make_unique<WeightStore>(std::string(title_of(component.role)));
+  store->set_file_prefix(file_prefix(component.role));
+  for (const PlacedTensor& placed : component.tensors) {
+    const Placement& p = placed.placement;
+    const auto scaled = scaling.find(placed.tensor_index);
+    store->bind(p.name, {file.file, placed.tensor_index, p.part, p.parts, p.transpose, p.span,
+                         scaled == scaling.end() ? nullptr : scaled->second});
+  }
+  for (const auto& [key, value] : file.metadata) store->set_metadata(key, value);
+  for (const std::string& marker : file.recognition.markers) store->set_metadata("marker." + marker, "1");
+  return store;
+}
+
+void report_unknown(const ModelFile& file, std::vector<std::string>& messages) {
+  const auto& unknown = file.recognition.unknown;
+  if (unknown.empty()) return;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min<size_t>(3, unknown.size()); ++i)
+    names.push_back(file.file->tensors()[unknown[i]].name);
+  messages.push_back(fmt::format("{} of {} tensors of {} belong to nothing known and are not used: {}{}",
+                                 unknown.size(), file.file->tensors().size(), quoted(file.file->path()),
+                                 join(names, ", "), unknown.size() > 3 ? ", ..." : ""));
+}
 
 std::vector<std::pair<const Field*, std::string>> model_paths(const Request& request) {
   std::vector<std::pair<const Field*, std::string>> paths;

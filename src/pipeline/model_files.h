@@ -25,6 +25,13 @@ struct ModelFile {
 /// gives a ModelFile for each of its components. Throws as open_tensor_files does.
 std::vector<ModelFile> open_model_files(const Field* field, const std::filesystem::path& path);
 
+/// The weights of a component under the names that its network uses.
+std::unique_ptr<WeightStore> bind_weights(const ModelFile& file, const Component& component);
+/// "CLIP CLIP-L text encoder, KL autoencoder (VAE)", or "nothing that this version knows".
+std::string contents_of(const Recognition& recognition);
+/// Adds a sentence about tensors that nothing explains, if there are any.
+void report_unknown(const ModelFile& file, std::vector<std::string>& messages);
+
 /// The paths of a request's model files, empty where none is given, with the fields that name them. Later ones go
 /// before earlier ones.
 std::vector<std::pair<const Field*, std::string>> model_paths(const Request& request);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/ops.h"
+#include "pipeline/guarded.h"
 #include "pipeline/preview.h"
 #include "pipeline/sampling_setup.h"
 #include "sampling/denoiser.h"
@@ -22,22 +23,6 @@ double seconds_now() {
 
 void begin_stage(const Work& work, const char* stage, int steps) {
   work.sink({.kind = Event::Kind::kStage, .stage = stage, .steps = steps});
-}
-
-/// Runs `compute` in the stage's type and, should that give NaN or infinity, in f32. `finite` judges the result.
-template <typename Compute, typename Finite>
-auto guarded(const Work& work, const char* stage, DType& dtype, const Compute& compute, const Finite& finite) {
-  auto result = compute(dtype);
-  if (finite(result)) return result;
-  if (dtype != DType::kF32) {
-    work.message(std::string("the ") + stage + " stage gave NaN or infinity in bf16; computing it again in f32");
-    dtype = DType::kF32;
-    result = compute(dtype);
-    if (finite(result)) return result;
-  }
-  fail(ErrorCode::kNumeric,
-       "the {} stage gave NaN or infinity, in f32 too: the model file is damaged, or of another kind than it seems",
-       stage);
 }
 
 bool finite(const Conditioning& c) {
@@ -65,7 +50,8 @@ class NetworkRunner {
 
   std::vector<Latent> operator()(const Latent& x, double timestep, std::span<const Branch> branches) {
     return guarded(
-        work_, "denoise", dtype_, [&](DType dtype) { return run(x, static_cast<float>(timestep), branches, dtype); },
+        work_.sink, "denoise", dtype_,
+        [&](DType dtype) { return run(x, static_cast<float>(timestep), branches, dtype); },
         [](const std::vector<Latent>& outputs) {
           return std::all_of(outputs.begin(), outputs.end(), [](const Latent& l) { return all_finite(l); });
         });
@@ -196,7 +182,7 @@ Latent encoded(const Work& work, const Tensor& picture) {
   DType dtype = work.compute;
   const Wrapping wrapping(work.device, wrap_of(work.request));
   return guarded(
-      work, "encode", dtype,
+      work.sink, "encode", dtype,
       [&](DType d) {
         return work.codec.encode(work.device, to_values(picture), static_cast<int>(picture.dim(2)),
                                  static_cast<int>(picture.dim(1)), d);
@@ -247,7 +233,7 @@ TextStates encode_text(const Work& work) {
       dtype = known->computed;
     } else {
       text.states.push_back(guarded(
-          work, "text", dtype, [&](DType d) { return work.model.encode(work.device, d, prompt, options); },
+          work.sink, "text", dtype, [&](DType d) { return work.model.encode(work.device, d, prompt, options); },
           [](const Conditioning& c) { return finite(c); }));
       if (work.texts) work.texts->keep(asked, prompt, options, {text.states.back(), dtype});
     }
@@ -347,7 +333,7 @@ std::vector<uint8_t> decode(const Work& work, const Latent& latent) {
   DType dtype = work.compute;
   const Wrapping wrapping(work.device, wrap_of(work.request));
   const std::vector<float> values = guarded(
-      work, "decode", dtype, [&](DType d) { return work.codec.decode(work.device, latent, d, tile_done); },
+      work.sink, "decode", dtype, [&](DType d) { return work.codec.decode(work.device, latent, d, tile_done); },
       [](const std::vector<float>& v) { return std::ranges::all_of(v, [](float x) { return std::isfinite(x); }); });
   std::vector<uint8_t> pixels(values.size());
   std::transform(values.begin(), values.end(), pixels.begin(), [](float v) {

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -65,6 +66,41 @@ TEST_F(CApi, EveryErrorCodeComesThrough) {
   }
   EXPECT_STREQ(gesso_status_name(GESSO_OK), "ok");
   EXPECT_STREQ(gesso_status_name(99), "unknown");
+}
+
+TEST_F(CApi, PicturesAreUpscaled) {
+  const auto folder = std::filesystem::temp_directory_path() / ("gesso capi upscale " + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string in = (folder / "in.png").string();
+  const Owned<gesso_result> painted = paint(R"({"prompt":"a house","width":64,"height":64})");
+  ASSERT_TRUE(painted);
+  ASSERT_TRUE(Owned<char>(gesso_save_pictures(painted.get(), in.c_str(), -1, 0, &error))) << error.message;
+  const std::string request = json{{"inputs", {in, in}}, {"filter", "nearest"}, {"scale", 2}}.dump();
+  std::vector<std::string> stages;
+  const auto on_event = [](const gesso_event* event, void* user) {
+    if (event->kind == GESSO_EVENT_STAGE) static_cast<std::vector<std::string>*>(user)->push_back(event->stage);
+  };
+  gesso_result* raw = nullptr;
+  ASSERT_EQ(gesso_upscale(engine.get(), request.c_str(), on_event, &stages, &raw, &error), GESSO_OK) << error.message;
+  const Owned<gesso_result> result(raw);
+  EXPECT_EQ(gesso_result_count(result.get()), 2u);
+  gesso_picture picture = {};
+  ASSERT_EQ(gesso_result_picture(result.get(), 1, &picture, &error), GESSO_OK);
+  EXPECT_EQ(picture.width, 128);
+  EXPECT_THAT(picture.parameters, HasSubstr("Postprocess upscaler: Nearest"));
+  EXPECT_EQ(gesso_result_request(result.get()), request);
+  EXPECT_EQ(stages, (std::vector<std::string>{"upscale", "upscale"}));
+
+  EXPECT_EQ(gesso_check_upscale_request(request.c_str(), &error), GESSO_OK);
+  EXPECT_EQ(gesso_check_upscale_request(R"({"inputs":["a.png"]})", &error), GESSO_USAGE);
+  EXPECT_THAT(error.message, HasSubstr("model: missing"));
+  EXPECT_EQ(gesso_upscale(engine.get(), "{}", nullptr, nullptr, &raw, &error), GESSO_USAGE);
+  EXPECT_EQ(raw, nullptr);
+  EXPECT_EQ(gesso_upscale(engine.get(), nullptr, nullptr, nullptr, &raw, &error), GESSO_USAGE);
+  EXPECT_EQ(gesso_upscale(engine.get(), request.c_str(), nullptr, nullptr, nullptr, &error), GESSO_USAGE);
+  const std::string missing = json{{"inputs", {"/none.png"}}, {"filter", "nearest"}, {"scale", 2}}.dump();
+  EXPECT_EQ(gesso_upscale(engine.get(), missing.c_str(), nullptr, nullptr, &raw, &error), GESSO_NOT_FOUND);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(CApi, ARequestIsCheckedWithoutAnEngine) {

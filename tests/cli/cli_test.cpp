@@ -193,6 +193,83 @@ TEST_F(CommandLine, FromImageRepeatsThePictureByteForByte) {
   EXPECT_EQ(recipe_of("c.png")["seed"], recipe_of("b.png")["seed"]);
 }
 
+TEST_F(CommandLine, UpscalesPictures) {
+  std::ofstream(folder / "models/x2.pth") << "x2";
+  ASSERT_EQ(gesso({"-p", "a cat", "-W", "64", "-H", "64", "-b", "2", "-o", "a.png"}).code, 0);
+  const Ended one = gesso({"upscale", "a_0001.png", "--upscale-model", "models/x2.pth", "-o", "new/large.png"});
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.out, "new/large.png\n");
+  EXPECT_EQ(recipe_of("new/large.png"), recipe_of("a_0001.png")) << "what the picture said";
+  const std::string bytes = contents(folder / "new/large.png");
+  EXPECT_THAT(bytes, HasSubstr("Postprocess upscaler: x2"));
+  EXPECT_EQ(bytes.substr(16, 8), std::string("\0\0\0\x80\0\0\0\x80", 8)) << "128 x 128";
+  const Ended two = gesso({"upscale",
+                           "a_0001.png",
+                           "a_0002.png",
+                           "--upscale-model",
+                           "models/x2.pth",
+                           "--scale",
+                           "4",
+                           "--tile",
+                           "256",
+                           "--repeats",
+                           "0",
+                           "-t",
+                           "1",
+                           "--memory",
+                           "1GiB",
+                           "--precision",
+                           "f32",
+                           "--no-metadata",
+                           "-o",
+                           "b.png"});
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(two.out, "b_0001.png\nb_0002.png\n");
+  EXPECT_EQ(contents(folder / "b_0001.png").substr(16, 8), std::string("\0\0\1\0\0\0\1\0", 8));
+  EXPECT_THAT(contents(folder / "b_0001.png"), Not(HasSubstr("Postprocess")));
+  EXPECT_THAT(gesso({"upscale", "--help"}).out, AllOf(HasSubstr("--upscale-model"), Not(HasSubstr("--tile"))));
+  EXPECT_THAT(gesso({"upscale", "--help-all"}).out, HasSubstr("--tile"));
+}
+
+TEST_F(CommandLine, UpscaleRefusesMistakesBeforeAnyWork) {
+  std::ofstream(folder / "models/x2.safetensors") << "x2";
+  std::ofstream(folder / "models/in.safetensors") << "no picture";
+  const std::vector<std::string> base = {"upscale", "models/in.safetensors", "--upscale-model",
+                                         "models/x2.safetensors"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), base.begin(), base.end());
+    return more;
+  };
+  expect_usage({"upscale", "models/in.safetensors", "-o", "out.png"}, "--upscale-model");
+  expect_usage({"upscale", "--upscale-model", "models/x2.safetensors"}, "no picture");
+  expect_usage(with({"-o", "out.bmp"}), "out.bmp");
+  expect_usage(with({"--scale", "abc"}), "scale: wanted a number from 0.05 to 64, found \"abc\"");
+  expect_usage(with({"--scale", "0"}), "scale");
+  expect_usage(with({"--repeats", "1.5"}), "repeats");
+  expect_usage(with({"--memory", "much"}), "memory");
+  expect_usage(with({"--scael", "2"}), "--scael");
+  expect_usage(with({"--quality", "0"}), "--quality");
+  const Ended missing = gesso({"upscale", "none.png", "--upscale-model", "models/x2.safetensors", "-o", "out.png"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_EQ(missing.err, "gesso: file not found: 'none.png'\n");
+  const Ended bad = gesso(with({"-o", "out.png"}));
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.err, HasSubstr("not a PNG, JPEG or WebP picture"));
+  EXPECT_EQ(pictures(), 0);
+}
+
+TEST_F(CommandLine, UpscaleStopsAtASignalAndKeepsWhatIsDone) {
+  std::ofstream(folder / "models/x2.safetensors") << "x2";
+  ASSERT_EQ(gesso({"-p", "a cat", "-W", "64", "-H", "64", "-o", "a.png"}).code, 0);
+  environment.push_back("GESSO_FAKE_STEP_MS=200");
+  const pid_t process = start({"upscale", "a.png", "a.png", "--upscale-model", "models/x2.safetensors", "-o", "b.png"});
+  for (int i = 0; i < 500 && !fs::exists(folder / "b_0001.png"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ::kill(process, SIGINT);
+  EXPECT_EQ(wait(process).code, 130);
+  EXPECT_EQ(pictures(), 2) << "the original and the first result";
+}
+
 TEST_F(CommandLine, FromImageFindsItsModel) {
   std::ofstream(folder / "models/own.safetensors") << "own";
   ASSERT_EQ(gesso({"-m", "models/own.safetensors", "-p", "a", "-o", "a.png"}).code, 0);
@@ -241,7 +318,7 @@ TEST_F(CommandLine, MissingFeaturesAreRefusedUnlessTheyAskForNothing) {
   const Ended lora = gesso({"-p", "a <lora:x:1>"});
   EXPECT_EQ(lora.code, 1);
   EXPECT_THAT(lora.err, HasSubstr("<lora:...> is not supported yet"));
-  expect_usage({"upscale"}, "not supported yet");
+  expect_usage({"upscale"}, "no picture");
   expect_usage({"bench", "nrom"}, "there is no benchmark 'nrom'; known are matmul, ");
   expect_usage({"bench", "-t", "-1"}, "--threads");
   EXPECT_EQ(gesso({"-p", "a", "--slg-scale", "0", "--video-frames", "1", "--preview", "none", "-o", "o.png"}).code, 0);

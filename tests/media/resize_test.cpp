@@ -34,6 +34,16 @@ TEST(Resize, TheSameSizeIsTheSamePictureAndOneColourStays) {
   EXPECT_EQ(resized(plain, 3, 11).pixels, std::vector<uint8_t>(33, 200));
 }
 
+TEST(Repeat, TakesThePixelInWhichTheMiddleLies) {
+  const Image image{3, 1, 1, {10, 20, 30}};
+  EXPECT_EQ(repeated(image, 6, 2).pixels, (std::vector<uint8_t>{10, 10, 20, 20, 30, 30, 10, 10, 20, 20, 30, 30}));
+  // Pillow's NEAREST of the same
+  EXPECT_EQ(repeated(image, 2, 1).pixels, (std::vector<uint8_t>{10, 30}));
+  EXPECT_EQ(repeated(image, 5, 1).pixels, (std::vector<uint8_t>{10, 10, 20, 30, 30}));
+  EXPECT_EQ(repeated(image, 1, 1).pixels, (std::vector<uint8_t>{20}));
+  EXPECT_THROW(static_cast<void>(repeated(image, 0, 5)), Error);
+}
+
 TEST(Resize, RefusesSizesThatAreNone) {
   const Image image{1, 1, 1, {0}};
   EXPECT_THROW(static_cast<void>(resized(image, 0, 5)), Error);

@@ -62,6 +62,21 @@ TEST(Describe, AFamilyThatIsNotBuiltHasNoCommand) {
   EXPECT_FALSE(report.json.contains("command"));
 }
 
+TEST(Describe, AnUpscalerHasItsOwnCommand) {
+  const Loaded loaded("realesrgan-x4-rrdb23", "/models/x 4.safetensors");
+  const ModelReport report = describe(std::span(&loaded.file, 1));
+  EXPECT_EQ(report.lines.front(), "/models/x 4.safetensors: ESRGAN, x4 (upscaler)");
+  EXPECT_EQ(report.lines.back(), "run it: gesso upscale in.png --upscale-model '/models/x 4.safetensors' -o out.png");
+  EXPECT_EQ(report.json["runnable"], true);
+  Manifest manifest = load_manifest("realesrgan-x4-rrdb23");
+  std::erase_if(manifest.tensors, [](const TensorInfo& t) { return t.name == "conv_up2.bias"; });
+  const RecognisedFile file{"m", "safetensors", manifest.tensors, recognise(manifest.tensors, {})};
+  const ModelReport incomplete = describe(std::span(&file, 1));
+  EXPECT_EQ(incomplete.json["runnable"], false);
+  EXPECT_THAT(incomplete.lines, Contains("    missing: conv_up2.bias"));
+  EXPECT_FALSE(incomplete.json.contains("command"));
+}
+
 TEST(Describe, NamesCannotBreakTheTerminalOrTheJson) {
   const std::vector<TensorInfo> tensors{{"bad\x1b[31m\xff name", DType::kF32, {1}, 0, 0}};
   const RecognisedFile file{"-x", "gguf", tensors, recognise(tensors, {})};

@@ -47,13 +47,14 @@ double activated(double x, Activation a) {
   if (a == Activation::kGelu) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
   if (a == Activation::kQuickGelu) return x / (1 + std::exp(-1.702 * x));
   if (a == Activation::kRelu) return std::max(x, 0.0);
+  if (a == Activation::kLeakyRelu) return x < 0 ? 0.2 * x : x;
   return x;
 }
 
 TEST_P(Ops, LinearEqualsItsDefinition) {
   for (const auto& [rows, in, out] : {std::tuple(1, 1, 1), {3, 17, 5}, {77, 64, 130}, {130, 320, 33}})
     for (const Activation a :
-         {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kQuickGelu, Activation::kRelu}) {
+         {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kQuickGelu, Activation::kRelu, Activation::kLeakyRelu}) {
       const Weight w = random_weight({out, in}, 1), b = random_weight({out}, 2);
       const Tensor x = random({2, rows, in}, 3), r = random({2, rows, out}, 4);
       const std::vector<float> xs = to_values(x), ws = seen(w), bs = b->values(), rs = to_values(r);
@@ -107,6 +108,27 @@ TEST_P(Ops, Conv2dEqualsItsDefinition) {
       }
       EXPECT_LT(relative_error(y, from_values(cpu, expected, y.shape())), bound());
     }
+}
+
+TEST_P(Ops, TheEpilogueScalesBeforeItAdds) {
+  const Weight w = random_weight({19, 5, 3, 3}, 1), b = random_weight({19}, 2), matrix = random_weight({19, 5}, 3);
+  const Tensor x = random({2, 7, 10, 5}, 4), r = random({2, 7, 10, 19}, 5);
+  for (const Activation a : {Activation::kNone, Activation::kLeakyRelu}) {
+    const auto expected = [&](const Tensor& plain) {
+      std::vector<float> values = to_values(plain);
+      const std::vector<float> rs = to_values(r);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(0.2 * activated(values[i], a) + rs[i]);
+      return from_values(cpu, values, plain.shape());
+    };
+    const Epilogue e{.activation = a, .residual = r, .scale = 0.2f};
+    const gesso::Conv2d same = gesso::Conv2d::same(3);
+    EXPECT_LT(relative_error(conv2d(x, w, b, same, e), expected(conv2d(x, w, b, same))), bound());
+    EXPECT_LT(relative_error(linear(x, matrix, b, e), expected(linear(x, matrix, b))), bound());
+    const Epilogue alone{.activation = a, .scale = 3.f};
+    std::vector<float> thrice = to_values(conv2d(x, w, b, same));
+    for (float& v : thrice) v = static_cast<float>(3 * activated(v, a));
+    EXPECT_LT(relative_error(conv2d(x, w, b, same, alone), from_values(cpu, thrice, r.shape())), bound());
+  }
 }
 
 TEST_P(Ops, CircularPaddingComesRound) {
@@ -169,6 +191,8 @@ TEST(OpsShapes, WrongOnesAreNamed) {
   EXPECT_THROW(concat(x, cpu.empty({3, 3}, DType::kF32)), Error);
   EXPECT_THROW(geglu(x), Error);
   EXPECT_THROW(multiply(x, cpu.empty({3, 2}, DType::kF32)), Error);
+  EXPECT_THROW(scaled_add(x, 0.2f, cpu.empty({3, 2}, DType::kF32)), Error);
+  EXPECT_THROW(prelu(x, random_weight({2}, 1)), Error);
   EXPECT_THROW(gated_add(x, cpu.empty({3}, DType::kF32), x), Error);
   EXPECT_THROW(modulated_norm(x, x, cpu.empty({1, 3}, DType::kF32), 1e-6f), Error);
   EXPECT_THROW(rms_norm(x, random_weight({2}, 1), 1e-6f), Error);

@@ -5,14 +5,20 @@
 //   prompt "fail CODE TEXT"  throws that error          prompt "throw"  throws something that is no Error
 //   prompt "message TEXT"    says TEXT                  a file with "vae" in its name holds one
 //   GESSO_FAKE_STEP_MS       milliseconds for each step (default 0)
+// Upscaling repeats pixels: four for one with a model, as many as are wanted with a filter.
 #include <chrono>
 #include <cstdlib>
 #include <list>
 #include <mutex>
 #include <thread>
 
+#include "base/files.h"
+#include "media/codec.h"
+#include "media/resize.h"
 #include "pipeline/canvas.h"
 #include "pipeline/engine.h"
+#include "pipeline/upscale.h"
+#include "pipeline/upscale_info.h"
 
 namespace gesso {
 namespace {
@@ -91,6 +97,37 @@ class FakeEngine : public Engine {
     for (int i = 0; i < request.batch_count; ++i) result.pictures.push_back(paint(result.resolved, i));
     sink({.kind = Event::Kind::kDone});
     return result;
+  }
+
+  std::vector<Picture> upscale(const UpscaleRequest& request, const EventSink& sink,
+                               const CancelToken& cancel) override {
+    const char* pause = std::getenv("GESSO_FAKE_STEP_MS");
+    std::vector<Picture> pictures;
+    for (const auto& input : request.inputs) {
+      const Image image = load_image(input);
+      if (!request.method.model.empty() && !std::filesystem::exists(request.method.model))
+        fail(ErrorCode::kNotFound, "file not found: '{}'", request.method.model.string());
+      const int scale = request.method.model.empty() ? 1 : 2;
+      const UpscaleSizes sizes = upscale_sizes(request, image.width, image.height, scale);
+      constexpr int kTiles = 4;
+      sink({.kind = Event::Kind::kStage, .stage = "upscale", .steps = kTiles});
+      for (int tile = 1; tile <= kTiles; ++tile) {
+        if (pause) std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(pause)));
+        cancel.check();
+        sink({.kind = Event::Kind::kStep, .stage = "upscale", .step = tile, .steps = kTiles});
+      }
+      Image large = repeated(image, sizes.width, sizes.height);
+      if (request.crop) large = repeated(large, *request.width, *request.height);
+      PictureInfo info = upscaled_info(read_file(input, 1 << 28), request, large.width, large.height, scale);
+      pictures.push_back({.width = large.width,
+                          .height = large.height,
+                          .channels = large.channels,
+                          .pixels = std::move(large.pixels),
+                          .parameters = std::move(info.parameters),
+                          .request_json = std::move(info.request_json)});
+    }
+    sink({.kind = Event::Kind::kDone});
+    return pictures;
   }
 
   Plan plan(const Request& request) override {

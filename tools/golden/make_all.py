@@ -8,7 +8,7 @@ import importlib
 
 SCRIPTS = [
     "clip", "unet", "vae", "tokenizer", "noise", "schedules", "samplers", "guidance", "pipelines", "inpaint", "resize", "t5",
-    "flux", "sd3", "quant", "scaled", "workflows", "taesd"
+    "flux", "sd3", "quant", "scaled", "workflows", "taesd", "upscale"
 ]
 
 

@@ -28,6 +28,8 @@ constexpr Kernels kKernels{
     .activate = cpu::activate,
     .add = cpu::add,
     .multiply = cpu::multiply,
+    .scaled_add = cpu::scaled_add,
+    .prelu = cpu::prelu,
     .gated_add = cpu::gated_add,
     .geglu = cpu::geglu,
     .concat = cpu::concat,

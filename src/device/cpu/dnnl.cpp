@@ -58,11 +58,21 @@ void append_activation(dnnl::post_ops& ops, Activation activation) {
       return append(algorithm::eltwise_gelu_erf, 0.f);
     case Activation::kGeluTanh:
       return append(algorithm::eltwise_gelu_tanh, 0.f);
+    case Activation::kLeakyRelu:
+      return append(algorithm::eltwise_relu, 0.2f);
     case Activation::kRelu:
       return append(algorithm::eltwise_relu, 0.f);
     case Activation::kSoftClamp3:
       fail(ErrorCode::kInternal, "the clamp is no part of a dense product");
   }
+}
+
+void append_scale(dnnl::post_ops& ops, float scale) {
+#if DNNL_VERSION_MAJOR >= 3
+  ops.append_eltwise(algorithm::eltwise_linear, scale, 0.f);
+#else
+  ops.append_eltwise(1.f, algorithm::eltwise_linear, scale, 0.f);
+#endif
 }
 
 /// What distinguishes one primitive of a weight from another. `extents` are those of the input; `attrs` the padding.
@@ -71,6 +81,7 @@ struct Key {
   std::array<int, 5> attrs;
   DType dtype;
   Activation activation;
+  float scale;
   bool residual;
   int threads;
   auto operator<=>(const Key&) const = default;
@@ -101,6 +112,7 @@ struct Recipe {
 dnnl::primitive_attr attributes(const Recipe& recipe) {
   dnnl::post_ops ops;
   append_activation(ops, recipe.key.activation);
+  if (recipe.key.scale != 1) append_scale(ops, recipe.key.scale);
   if (recipe.key.residual) ops.append_binary(algorithm::binary_add, recipe.target);
   dnnl::primitive_attr attr;
   attr.set_post_ops(ops);
@@ -150,7 +162,7 @@ void execute(const Recipe& recipe, const Tensor& x, const Weight& w, const Weigh
       args.emplace(DNNL_ARG_BIAS, memory(call.bias, engine(), bias_values.raw()));
     }
     if (e.residual) {
-      const int index = e.activation == Activation::kNone ? 0 : 1;
+      const int index = (e.activation != Activation::kNone) + (e.scale != 1);
       args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1,
                    memory(call.target, engine(), e.residual.raw()));
     }
@@ -200,7 +212,7 @@ void convolve(const Tensor& x, const Weight& w, int64_t kh, int64_t kw, const We
               const Epilogue& e, Tensor& y) {
   if (y.elements() == 0) return;
   if (e.residual && !fuses_residuals()) {
-    convolve(x, w, kh, kw, bias, c, {.activation = e.activation}, y);
+    convolve(x, w, kh, kw, bias, c, {.activation = e.activation, .scale = e.scale}, y);
     return add(y, e.residual, y);
   }
   const int64_t n = x.dim(0), h = x.dim(1), width = x.dim(2), in = x.dim(3), out = y.dim(3);
@@ -209,6 +221,7 @@ void convolve(const Tensor& x, const Weight& w, int64_t kh, int64_t kw, const We
                        {c.stride, c.top, c.left, c.bottom, c.right},
                        x.dtype(),
                        e.activation,
+                       e.scale,
                        static_cast<bool>(e.residual),
                        thread_count()},
                       memory::desc({n, in, h, width}, type, Tag::nhwc),
@@ -247,23 +260,23 @@ void linear(const Tensor& x, const Weight& w, const Weight& bias, const Epilogue
   std::optional<OneThread> alone;
   if (rows * out < kSmallResult) alone.emplace();
   const auto type = type_of(x.dtype());
-  const Recipe recipe{{{rows, in, out, 0}, {}, x.dtype(), e.activation, static_cast<bool>(e.residual), thread_count()},
-                      memory::desc({rows, in}, type, Tag::ab),
-                      memory::desc({rows, out}, type, Tag::ab),
-                      bias ? memory::desc({1, out}, memory::data_type::f32, Tag::ab) : memory::desc(),
-                      memory::desc({in, out}, type, Tag::ba),
-                      memory::desc({in, out}, type, Tag::any),
-                      [&](const memory::desc& weights, const dnnl::primitive_attr& attr, dnnl::primitive& made) {
+  const Recipe recipe{
+      {{rows, in, out, 0}, {}, x.dtype(), e.activation, e.scale, static_cast<bool>(e.residual), thread_count()},
+      memory::desc({rows, in}, type, Tag::ab),
+      memory::desc({rows, out}, type, Tag::ab),
+      bias ? memory::desc({1, out}, memory::data_type::f32, Tag::ab) : memory::desc(),
+      memory::desc({in, out}, type, Tag::ba),
+      memory::desc({in, out}, type, Tag::any),
+      [&](const memory::desc& weights, const dnnl::primitive_attr& attr, dnnl::primitive& made) {
 #if DNNL_VERSION_MAJOR >= 3
-                        const dnnl::matmul::primitive_desc pd(engine(), recipe.source, weights, recipe.bias,
-                                                              recipe.target, attr);
+        const dnnl::matmul::primitive_desc pd(engine(), recipe.source, weights, recipe.bias, recipe.target, attr);
 #else
-                        const dnnl::matmul::primitive_desc pd(
-                            dnnl::matmul::desc(recipe.source, weights, recipe.bias, recipe.target), attr, engine());
+        const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(recipe.source, weights, recipe.bias, recipe.target),
+                                              attr, engine());
 #endif
-                        made = dnnl::matmul(pd);
-                        return pd.weights_desc();
-                      }};
+        made = dnnl::matmul(pd);
+        return pd.weights_desc();
+      }};
   execute(recipe, x, w, bias, e, y);
 }
 

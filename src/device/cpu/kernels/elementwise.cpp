@@ -26,6 +26,9 @@ struct Relu {
   // not Max(x, 0), which may turn NaN into 0
   HWY_INLINE V operator()(V x) const { return hn::IfThenElse(hn::Lt(x, set(0.f)), set(0.f), x); }
 };
+struct LeakyRelu {
+  HWY_INLINE V operator()(V x) const { return hn::IfThenElse(hn::Lt(x, set(0.f)), hn::Mul(x, set(0.2f)), x); }
+};
 struct SoftClamp3 {
   HWY_INLINE V operator()(V x) const { return soft_clamp_3(x); }
 };
@@ -37,6 +40,10 @@ struct Sum {
 };
 struct Product {
   HWY_INLINE V operator()(V a, V b) const { return hn::Mul(a, b); }
+};
+struct ScaledSum {
+  V scale;
+  HWY_INLINE V operator()(V x, V residual) const { return hn::MulAdd(x, scale, residual); }
 };
 struct TimesGelu {
   HWY_INLINE V operator()(V a, V gate) const { return hn::Mul(a, gelu(gate)); }
@@ -75,6 +82,8 @@ void activate_span(const T* x, Activation a, T* y, size_t count) {
       return map(Relu(), x, y, count);
     case Activation::kSoftClamp3:
       return map(SoftClamp3(), x, y, count);
+    case Activation::kLeakyRelu:
+      return map(LeakyRelu(), x, y, count);
   }
 }
 void activate_f32(const float* x, Activation a, float* y, size_t count) {
@@ -96,6 +105,29 @@ void multiply_f32(const float* a, const float* b, float* y, size_t count) {
 }
 void multiply_bf16(const uint16_t* a, const uint16_t* b, uint16_t* y, size_t count) {
   map(Product(), a, b, y, count);
+}
+
+void scaled_add_f32(const float* x, float scale, const float* residual, float* y, size_t count) {
+  map(ScaledSum{set(scale)}, x, residual, y, count);
+}
+void scaled_add_bf16(const uint16_t* x, float scale, const uint16_t* residual, uint16_t* y, size_t count) {
+  map(ScaledSum{set(scale)}, x, residual, y, count);
+}
+
+template <class T>
+void prelu_rows(const T* x, const float* slope, size_t rows, size_t c, T* y) {
+  for (size_t row = 0; row < rows; ++row, x += c, y += c)
+    for (size_t i = 0; i < c; i += kLanes) {
+      const size_t n = HWY_MIN(kLanes, c - i);
+      const V v = load_n(x + i, n);
+      store_n(hn::IfThenElse(hn::Lt(v, set(0.f)), hn::Mul(v, load_n(slope + i, n)), v), y + i, n);
+    }
+}
+void prelu_f32(const float* x, const float* slope, size_t rows, size_t c, float* y) {
+  prelu_rows(x, slope, rows, c, y);
+}
+void prelu_bf16(const uint16_t* x, const float* slope, size_t rows, size_t c, uint16_t* y) {
+  prelu_rows(x, slope, rows, c, y);
 }
 
 template <class T>
@@ -137,6 +169,10 @@ HWY_EXPORT(add_f32);
 HWY_EXPORT(add_bf16);
 HWY_EXPORT(multiply_f32);
 HWY_EXPORT(multiply_bf16);
+HWY_EXPORT(scaled_add_f32);
+HWY_EXPORT(scaled_add_bf16);
+HWY_EXPORT(prelu_f32);
+HWY_EXPORT(prelu_bf16);
 HWY_EXPORT(gated_add_f32);
 HWY_EXPORT(gated_add_bf16);
 HWY_EXPORT(geglu_f32);
@@ -157,6 +193,25 @@ template <class T>
 void binary_with(void (*run)(const T*, const T*, T*, size_t), const Tensor& a, const Tensor& b, Tensor& y) {
   parallel_for(a.elements(), kGrain, [&](int64_t begin, int64_t end) {
     run(a.data<T>() + begin, b.data<T>() + begin, y.data<T>() + begin, static_cast<size_t>(end - begin));
+  });
+}
+
+template <class T>
+void scaled_add_with(void (*run)(const T*, float, const T*, T*, size_t), const Tensor& x, float scale,
+                     const Tensor& residual, Tensor& y) {
+  parallel_for(x.elements(), kGrain, [&](int64_t begin, int64_t end) {
+    run(x.data<T>() + begin, scale, residual.data<T>() + begin, y.data<T>() + begin, static_cast<size_t>(end - begin));
+  });
+}
+
+template <class T>
+void prelu_with(void (*run)(const T*, const float*, size_t, size_t, T*), const Tensor& x, const Tensor& slope,
+                Tensor& y) {
+  const int64_t c = x.dim(-1);
+  if (c == 0) return;
+  parallel_for(x.elements() / c, kGrain / c, [&](int64_t begin, int64_t end) {
+    run(x.data<T>() + begin * c, slope.data<float>(), static_cast<size_t>(end - begin), static_cast<size_t>(c),
+        y.data<T>() + begin * c);
   });
 }
 
@@ -203,6 +258,20 @@ void multiply(const Tensor& a, const Tensor& b, Tensor& y) {
     binary_with(HWY_DYNAMIC_DISPATCH(multiply_bf16), a, b, y);
   else
     binary_with(HWY_DYNAMIC_DISPATCH(multiply_f32), a, b, y);
+}
+
+void scaled_add(const Tensor& x, float scale, const Tensor& residual, Tensor& y) {
+  if (x.dtype() == DType::kBF16)
+    scaled_add_with(HWY_DYNAMIC_DISPATCH(scaled_add_bf16), x, scale, residual, y);
+  else
+    scaled_add_with(HWY_DYNAMIC_DISPATCH(scaled_add_f32), x, scale, residual, y);
+}
+
+void prelu(const Tensor& x, const Tensor& slope, Tensor& y) {
+  if (x.dtype() == DType::kBF16)
+    prelu_with(HWY_DYNAMIC_DISPATCH(prelu_bf16), x, slope, y);
+  else
+    prelu_with(HWY_DYNAMIC_DISPATCH(prelu_f32), x, slope, y);
 }
 
 void gated_add(const Tensor& x, const Tensor& gate, const Tensor& residual, Tensor& y) {

@@ -17,6 +17,8 @@ void rope(const Tensor& x, const Tensor& table, Tensor& y);
 void activate(const Tensor& x, Activation a, Tensor& y);
 void add(const Tensor& a, const Tensor& b, Tensor& y);
 void multiply(const Tensor& a, const Tensor& b, Tensor& y);
+void scaled_add(const Tensor& x, float scale, const Tensor& residual, Tensor& y);
+void prelu(const Tensor& x, const Tensor& slope, Tensor& y);
 void gated_add(const Tensor& x, const Tensor& gate, const Tensor& residual, Tensor& y);
 void geglu(const Tensor& x, Tensor& y);
 void concat(const Tensor& a, const Tensor& b, Tensor& y);

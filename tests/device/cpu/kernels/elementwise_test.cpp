@@ -21,6 +21,8 @@ double activation(Activation a, double x) {
       return std::max(x, 0.0);
     case Activation::kSoftClamp3:
       return 3 * std::tanh(x / 3);
+    case Activation::kLeakyRelu:
+      return x < 0 ? 0.2 * x : x;
   }
   return x;
 }
@@ -31,7 +33,7 @@ TEST(ActivateKernel, AgreesWithTheFormulas) {
   for (const float x : {1e-30f, -1e-6f, 80.f, -80.f, 200.f, -200.f, 3e4f, -3e4f, 0.f}) v.push_back(x);
   for (const DType dtype : {DType::kF32, DType::kBF16})
     for (const Activation a : {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
-                               Activation::kQuickGelu, Activation::kRelu, Activation::kSoftClamp3}) {
+                               Activation::kQuickGelu, Activation::kRelu, Activation::kLeakyRelu, Activation::kSoftClamp3}) {
       const Tensor x = tensor({static_cast<int64_t>(v.size())}, dtype, v);
       std::vector<double> want = values(x);
       for (double& y : want) y = activation(a, y);
@@ -61,7 +63,7 @@ TEST(ActivateKernel, LongTensorsAreSharedOut) {
 TEST(ActivateKernel, NotANumberShows) {
   const Tensor x = tensor({3}, DType::kF32, {NAN, 1.f, NAN});
   for (const Activation a : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh, Activation::kQuickGelu,
-                             Activation::kRelu, Activation::kSoftClamp3})
+                             Activation::kRelu, Activation::kLeakyRelu, Activation::kSoftClamp3})
     for_each_isa([&](const char* isa) {
       Tensor y = host().empty(x.shape(), DType::kF32);
       cpu::activate(x, a, y);
@@ -97,6 +99,48 @@ TEST(MultiplyKernel, Multiplies) {
     };
     check(compute, want, 0x1p-24, 0);
   }
+}
+
+TEST(ScaledAddKernel, AddsTheScaledPart) {
+  for (const DType dtype : {DType::kF32, DType::kBF16})
+    for (const int64_t count : {1, 15, 35455}) {
+      const Tensor x = random_tensor({count}, dtype, 1), residual = random_tensor({count}, dtype, 2);
+      std::vector<double> want = values(residual);
+      const std::vector<double> v = values(x);
+      for (size_t i = 0; i < want.size(); ++i) want[i] += static_cast<double>(0.2f) * v[i];
+      const auto compute = [&] {
+        Tensor y = host().empty(x.shape(), dtype);
+        cpu::scaled_add(x, 0.2f, residual, y);
+        return y;
+      };
+      check(compute, want, 1e-6, 1e-6);
+    }
+}
+
+TEST(PreluKernel, HasASlopeForEachChannel) {
+  for (const DType dtype : {DType::kF32, DType::kBF16})
+    for (const int64_t c : {1, 7, 19, 64, 640}) {
+      const Tensor x = random_tensor({3, 61, c}, dtype, 1), slope = random_tensor({c}, DType::kF32, 2);
+      std::vector<double> want = values(x);
+      const std::vector<double> slopes = values(slope);
+      for (size_t i = 0; i < want.size(); ++i)
+        if (want[i] < 0) want[i] *= slopes[i % slopes.size()];
+      const auto compute = [&] {
+        Tensor y = host().empty(x.shape(), dtype);
+        cpu::prelu(x, slope, y);
+        return y;
+      };
+      check(compute, want, 1e-6, 0);
+    }
+}
+
+TEST(PreluKernel, NotANumberShows) {
+  const Tensor x = tensor({1, 3}, DType::kF32, {NAN, 1.f, -1.f}), slope = tensor({3}, DType::kF32, {1.f, NAN, NAN});
+  for_each_isa([&](const char* isa) {
+    Tensor y = host().empty(x.shape(), DType::kF32);
+    cpu::prelu(x, slope, y);
+    EXPECT_TRUE(std::isnan(y.data<float>()[0]) && y.data<float>()[1] == 1 && std::isnan(y.data<float>()[2])) << isa;
+  });
 }
 
 TEST(GatedAddKernel, AddsTheGatedPart) {
