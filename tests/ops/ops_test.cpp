@@ -53,8 +53,8 @@ double activated(double x, Activation a) {
 
 TEST_P(Ops, LinearEqualsItsDefinition) {
   for (const auto& [rows, in, out] : {std::tuple(1, 1, 1), {3, 17, 5}, {77, 64, 130}, {130, 320, 33}})
-    for (const Activation a :
-         {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kQuickGelu, Activation::kRelu, Activation::kLeakyRelu}) {
+    for (const Activation a : {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kQuickGelu,
+                               Activation::kRelu, Activation::kLeakyRelu}) {
       const Weight w = random_weight({out, in}, 1), b = random_weight({out}, 2);
       const Tensor x = random({2, rows, in}, 3), r = random({2, rows, out}, 4);
       const std::vector<float> xs = to_values(x), ws = seen(w), bs = b->values(), rs = to_values(r);

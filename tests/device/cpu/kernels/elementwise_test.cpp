@@ -32,8 +32,9 @@ TEST(ActivateKernel, AgreesWithTheFormulas) {
   for (int i = -4000; i <= 4000; ++i) v.push_back(static_cast<float>(i) * 0.005f);  // -20 to 20
   for (const float x : {1e-30f, -1e-6f, 80.f, -80.f, 200.f, -200.f, 3e4f, -3e4f, 0.f}) v.push_back(x);
   for (const DType dtype : {DType::kF32, DType::kBF16})
-    for (const Activation a : {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
-                               Activation::kQuickGelu, Activation::kRelu, Activation::kLeakyRelu, Activation::kSoftClamp3}) {
+    for (const Activation a :
+         {Activation::kNone, Activation::kSilu, Activation::kGelu, Activation::kGeluTanh, Activation::kQuickGelu,
+          Activation::kRelu, Activation::kLeakyRelu, Activation::kSoftClamp3}) {
       const Tensor x = tensor({static_cast<int64_t>(v.size())}, dtype, v);
       std::vector<double> want = values(x);
       for (double& y : want) y = activation(a, y);
