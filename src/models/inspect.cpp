@@ -198,6 +198,7 @@ std::string command(std::span<const RecognisedFile> files, const Found& model, c
                                  shell_word(model.file->path));
   std::vector<Role> used = model.component->family->needs;
   used.insert(used.end(), model.component->family->optional.begin(), model.component->family->optional.end());
+  used.push_back(Role::kTinyVae);
   for (const Role role : used)
     if (const Found part = find(files, role); part.file && part.file != model.file)
       text += fmt::format(" {} {}", option_of(role), shell_word(part.file->path));
@@ -210,8 +211,9 @@ void add_model(std::span<const RecognisedFile> files, ModelReport& report) {
   if (!model.component) return;
   const Family& family = *model.component->family;
   std::vector<Role> missing;
+  const bool tiny = find(files, Role::kTinyVae).component != nullptr;  // which takes the autoencoder's place
   for (const Role role : family.needs)
-    if (!find(files, role).component) missing.push_back(role);
+    if (!find(files, role).component && !(role == Role::kVae && tiny)) missing.push_back(role);
   auto& json = report.json["missing_components"] = Json::array();
   for (const Role role : missing) {
     report.lines.push_back(fmt::format("missing: {}", title_of(role)));
@@ -221,7 +223,7 @@ void add_model(std::span<const RecognisedFile> files, ModelReport& report) {
     const Found part = find(files, role);
     return !part.component || (part.component->supported && part.component->complete.value_or(true));
   };
-  const bool supported = runs(Role::kDiffusionModel) && std::ranges::all_of(family.needs, runs);
+  const bool supported = runs(Role::kDiffusionModel) && runs(Role::kTinyVae) && std::ranges::all_of(family.needs, runs);
   report.json["runnable"] = supported && missing.empty();
   if (!supported) return;
   const std::string text = command(files, model, missing);

@@ -54,6 +54,19 @@ TEST(Describe, APartThatIsOptionalIsUsedWhenItIsThere) {
   EXPECT_EQ(describe(both).lines.back(), "run it: gesso generate -m sd3.safetensors --t5xxl t5.safetensors -p \"...\"");
 }
 
+TEST(Describe, ATinyAutoencoderTakesTheOtherOnesPlace) {
+  const Loaded unet("sd15-unet-ldm-prefixed", "unet.safetensors"), clip("clip-l-hf", "clip.safetensors");
+  const Loaded tiny("taesd-decoder", "taesd.pth"), other("taef2-decoder", "taef2.pth");
+  const std::vector<RecognisedFile> files{unet.file, clip.file, tiny.file};
+  const ModelReport report = describe(files);
+  EXPECT_EQ(report.lines.back(),
+            "run it: gesso generate --diffusion-model unet.safetensors --clip_l clip.safetensors --taesd taesd.pth -p "
+            "\"...\"");
+  EXPECT_EQ(report.json["runnable"], true);
+  const std::vector<RecognisedFile> unknown{unet.file, clip.file, other.file};
+  EXPECT_EQ(describe(unknown).json["runnable"], false);
+}
+
 TEST(Describe, AFamilyThatIsNotBuiltHasNoCommand) {
   const Loaded loaded("flux2-dev-bfl", "flux.safetensors");
   const ModelReport report = describe(std::span(&loaded.file, 1));

@@ -265,7 +265,7 @@ TEST_F(TiledDemo, ThePictureIsNearlyTheSame) {
   EXPECT_EQ(bytes_in({48, 40, kTileOverlap}), whole);  // no larger than a tile
   const double same = psnr_of(bytes_in({32, 32, kTileOverlap}), whole);
   RecordProperty("psnr", std::to_string(same));
-  EXPECT_GT(same, 35);
+  EXPECT_GT(same, 42);  // 47 was measured
   EXPECT_LT(same, 99);  // tiles it had
 }
 
@@ -285,7 +285,7 @@ TEST_F(TiledDemo, EncodingInTilesPaintsNearlyTheSame) {
     size += std::pow(a.values[i], 2);
   }
   RecordProperty("relative_error", std::to_string(std::sqrt(error / size)));
-  EXPECT_LT(std::sqrt(error / size), 0.1);
+  EXPECT_LT(std::sqrt(error / size), 0.08);  // 0.054 was measured
   EXPECT_GT(error, 0);
 }
 
