@@ -50,7 +50,9 @@ TEST(Request, EveryFieldSurvivesARoundTrip) {
       "init_image":"i.png","mask_image":"m.png","mask_channel":"alpha","mask_invert":true,"mask_blur":0,"inpaint_area":"masked",
       "inpaint_padding":8,"resize_mode":"fit","strength":0.5,"sigmas":"14.6,7,0","guidance_method":"apg",
       "guidance_rescale":0.5,"guidance_start":0.25,"guidance_end":0.75,"extra_sample_args":"order=2",
-      "prompt_syntax":"comfyui","outpaint_left":1,"outpaint_top":2,"outpaint_right":3,"outpaint_bottom":4,"wildcards":"w","grid":"steps=1,2","grid_cells":true,"subseed":7,"subseed_strength":0.25,"circular_x":true,"circular_y":true})";
+      "prompt_syntax":"comfyui","outpaint_left":1,"outpaint_top":2,"outpaint_right":3,"outpaint_bottom":4,"wildcards":"w","grid":"steps=1,2","grid_cells":true,"subseed":7,"subseed_strength":0.25,"circular_x":true,"circular_y":true,
+      "taesd":"y","taesd_preview_only":true,"preview":"tae","preview_interval":2,"preview_noisy":true,"vae_tiling":true,
+      "vae_tile_size":"32x16","vae_relative_tile_size":"0.5x2","vae_tile_overlap":0.125})";
   const Request request = parse_request(text);
   const auto document = request_to_json(request);
   EXPECT_EQ(document.size(), request_fields().size());
