@@ -53,7 +53,7 @@ int smallest_side(int unit, int margin, int fade) {
   return rounded_up(2 * margin + fade + 2 * std::max(fade, unit), unit);
 }
 
-Tiling cut(int width, int height, int side, int unit, int margin, int fade) {
+TileLayout cut(int width, int height, int side, int unit, int margin, int fade) {
   const int overlap = 2 * margin + fade;
   if (side < smallest_side(unit, margin, fade))
     fail(ErrorCode::kInternal, "tiles of {} cannot overlap by {}", side, overlap);
@@ -61,7 +61,7 @@ Tiling cut(int width, int height, int side, int unit, int margin, int fade) {
   return {width, height, x.tile, y.tile, std::move(x.begins), std::move(y.begins), fade};
 }
 
-Mosaic::Mosaic(const Tiling& tiling, int scale, int width, int height)
+Mosaic::Mosaic(const TileLayout& tiling, int scale, int width, int height)
     : tiling_(tiling),
       scale_(scale),
       image_{width, height, 3, std::vector<uint8_t>(static_cast<size_t>(width) * static_cast<size_t>(height) * 3)},

@@ -8,7 +8,7 @@
 namespace gesso {
 
 /// A picture cut into rectangles of one size, which lie over each other at their borders.
-struct Tiling {
+struct TileLayout {
   int width = 0, height = 0;  ///< of the picture, multiples of the unit
   int tile_width = 0, tile_height = 0;
   std::vector<int> x, y;  ///< where columns and rows of tiles begin
@@ -20,14 +20,14 @@ struct Tiling {
 /// that takes. Sizes and places are multiples of `unit`, as `width`, `height` and `side` are. `side` is at
 /// least smallest_side().
 int smallest_side(int unit, int margin, int fade);
-Tiling cut(int width, int height, int side, int unit, int margin, int fade);
+TileLayout cut(int width, int height, int side, int unit, int margin, int fade);
 
 /// Puts results of tiles together, row by row of tiles: within the fade of two tiles each weighs the more the farther
 /// it reaches beyond, elsewhere the nearer one counts alone. Holds one row of tiles as floats.
 class Mosaic {
  public:
   /// The result is `scale` times the tiling's picture, of which width x height pixels are kept.
-  Mosaic(const Tiling& tiling, int scale, int width, int height);
+  Mosaic(const TileLayout& tiling, int scale, int width, int height);
   /// The next tile, from left to right, rows from the top: RGB in [0, 1], scale times the tile's size.
   void add(std::span<const float> values);
   /// When all tiles are there.
@@ -36,7 +36,7 @@ class Mosaic {
  private:
   void finish_rows(int end);
 
-  Tiling tiling_;
+  TileLayout tiling_;
   int scale_;
   Image image_;
   int64_t columns_;                                ///< of the band: the whole width

@@ -96,7 +96,7 @@ int Upscaler::fade() const {
 
 UpscalePlan Upscaler::plan_with(int width, int height, int tile, DType compute) const {
   const int unit = network_->unit(), scale = network_->scale();
-  const Tiling tiling =
+  const TileLayout tiling =
       cut(rounded_up(width, unit), rounded_up(height, unit), rounded_up(tile, unit), unit, margin(), fade());
   MetaDevice meta;
   {
@@ -136,7 +136,7 @@ UpscalePlan Upscaler::plan(int width, int height, const UpscaleLimits& limits) c
 Image Upscaler::upscale_rgb(Device& device, const Image& image, const UpscalePlan& plan, DType compute,
                             UpscaleProgress& progress) const {
   const int unit = network_->unit();
-  const Tiling tiling = cut(rounded_up(image.width, unit), rounded_up(image.height, unit), rounded_up(plan.tile, unit),
+  const TileLayout tiling = cut(rounded_up(image.width, unit), rounded_up(image.height, unit), rounded_up(plan.tile, unit),
                             unit, margin(), fade());
   Mosaic mosaic(tiling, scale(), plan.width, plan.height);
   for (const int y : tiling.y)

@@ -7,13 +7,13 @@
 namespace gesso {
 namespace {
 
-TEST(Tiling, CoversThePictureWithEnoughOverlap) {
+TEST(TileLayout, CoversThePictureWithEnoughOverlap) {
   for (const int unit : {1, 2, 4})
     for (const auto& [margin, fade] : {std::pair(24, 16), {4, 0}, {18, 0}})
       for (const int asked : {0, 96, 133, 512}) {
         const int side = (std::max(asked, smallest_side(unit, margin, fade)) + unit - 1) / unit * unit;
         for (const int length : {unit, 8, side, side + unit, 2 * side, 1000, 1004}) {
-          const Tiling tiling = cut(length / unit * unit, 8 * unit, side, unit, margin, fade);
+          const TileLayout tiling = cut(length / unit * unit, 8 * unit, side, unit, margin, fade);
           EXPECT_LE(tiling.tile_width, std::max(side, 1));
           EXPECT_EQ(tiling.tile_width % unit, 0);
           EXPECT_EQ(tiling.x.front(), 0);
@@ -28,11 +28,11 @@ TEST(Tiling, CoversThePictureWithEnoughOverlap) {
       }
 }
 
-TEST(Tiling, TakesNoMoreTilesThanTheSideAsks) {
-  const Tiling one = cut(512, 300, 512, 1, 24, 16);
+TEST(TileLayout, TakesNoMoreTilesThanTheSideAsks) {
+  const TileLayout one = cut(512, 300, 512, 1, 24, 16);
   EXPECT_EQ(one.count(), 1u);
   EXPECT_EQ(one.tile_height, 300);
-  const Tiling four = cut(513, 513, 512, 1, 24, 16);
+  const TileLayout four = cut(513, 513, 512, 1, 24, 16);
   EXPECT_EQ(four.count(), 4u);
   EXPECT_LE(four.tile_width, 290) << "no larger than two tiles take";
 }
@@ -42,7 +42,7 @@ TEST(Tiling, TakesNoMoreTilesThanTheSideAsks) {
 TEST(Mosaic, PutsTogetherWhatWasCut) {
   for (const int scale : {1, 3})
     for (const auto& [width, height] : {std::pair(40, 30), {200, 97}, {100, 333}}) {
-      const Tiling tiling = cut(width, height, 96, 1, 24, 16);
+      const TileLayout tiling = cut(width, height, 96, 1, 24, 16);
       const int kept_width = width * scale - 2, kept_height = height * scale - 1;
       Mosaic mosaic(tiling, scale, kept_width, kept_height);
       const auto value = [&](int x, int y) { return static_cast<float>((3 * x + 7 * y) % 256) / 255; };
@@ -69,7 +69,7 @@ TEST(Mosaic, PutsTogetherWhatWasCut) {
 }
 
 TEST(Mosaic, PassesFromOneTileToTheNextInTheMiddleOfTheirOverlap) {
-  const Tiling tiling = cut(128, 1, 96, 1, 24, 16);
+  const TileLayout tiling = cut(128, 1, 96, 1, 24, 16);
   ASSERT_EQ(tiling.x, (std::vector<int>{0, 32}));
   Mosaic mosaic(tiling, 1, 128, 1);
   mosaic.add(std::vector<float>(3 * 96, 0.f));
