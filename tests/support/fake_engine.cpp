@@ -118,7 +118,8 @@ class FakeEngine : public Engine {
       }
       Image large = repeated(image, sizes.width, sizes.height);
       if (request.crop) large = repeated(large, *request.width, *request.height);
-      PictureInfo info = upscaled_info(read_file(input, 1 << 28), request, large.width, large.height, scale);
+      PictureInfo info;
+      if (request.metadata) info = upscaled_info(read_file(input, 1 << 28), request, large.width, large.height, scale);
       pictures.push_back({.width = large.width,
                           .height = large.height,
                           .channels = large.channels,
