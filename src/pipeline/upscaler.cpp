@@ -136,8 +136,8 @@ UpscalePlan Upscaler::plan(int width, int height, const UpscaleLimits& limits) c
 Image Upscaler::upscale_rgb(Device& device, const Image& image, const UpscalePlan& plan, DType compute,
                             UpscaleProgress& progress) const {
   const int unit = network_->unit();
-  const TileLayout tiling = cut(rounded_up(image.width, unit), rounded_up(image.height, unit), rounded_up(plan.tile, unit),
-                            unit, margin(), fade());
+  const TileLayout tiling = cut(rounded_up(image.width, unit), rounded_up(image.height, unit),
+                                rounded_up(plan.tile, unit), unit, margin(), fade());
   Mosaic mosaic(tiling, scale(), plan.width, plan.height);
   for (const int y : tiling.y)
     for (const int x : tiling.x) {
