@@ -91,7 +91,7 @@ TEST(InspectDetails, EveryKindOfFileIsNamed) {
     const RecognisedFile file = recognised_manifest(manifest);
     const ModelReport report = describe(std::span(&file, 1));
     const Json& components = report.json["files"][0]["components"];
-    EXPECT_TRUE(std::ranges::any_of(components, [&](const Json& c) { return c["role"] == role; }))
+    EXPECT_TRUE(std::ranges::any_of(components, [wanted = role](const Json& c) { return c["role"] == wanted; }))
         << name << " " << components.dump();
     EXPECT_EQ(report.json["files"][0]["unknown_count"], 0) << name;
   }
