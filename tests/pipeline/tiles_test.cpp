@@ -246,8 +246,8 @@ struct TiledDemo : ::testing::Test {
 // The group norms of the decoder see one tile at a time: that is what tiles change.
 TEST_F(TiledDemo, ThePictureIsNearlyTheSame) {
   Request r = demo(384, 320);
+  CpuDevice cpu;  // outlives what the model's weights keep on it
   const LoadedModel loaded = load_model(r);
-  CpuDevice cpu;
   r.prediction = loaded.model->denoising().prediction;
   r.clip_skip = 1;
   r.cfg_scale = 4;
@@ -271,8 +271,8 @@ TEST_F(TiledDemo, ThePictureIsNearlyTheSame) {
 }
 
 TEST_F(TiledDemo, EncodingInTilesPaintsNearlyTheSame) {
+  CpuDevice cpu;  // outlives what the model's weights keep on it
   const LoadedModel loaded = load_model(demo(256, 256));
-  CpuDevice cpu;
   std::vector<float> picture;
   for (int y = 0; y < 320; ++y)
     for (int x = 0; x < 384; ++x)
