@@ -210,9 +210,9 @@ def cycles(server, count):
         assert server.call("POST", "/v1/images/generations", body)[0] == 200
         status, _, answer = server.call("POST", f"/api/v1/models/{name}/unload")
         assert status == 200 and not answer["loaded"], answer
-        memory.append(server.resident())
+        memory.append(server.own_memory())
     early, late = statistics.mean(memory[count // 5: count * 2 // 5]), statistics.mean(memory[count * 4 // 5:])
-    figure(f"{count} times load, paint, unload: memory at first, at last",
+    figure(f"{count} times load, paint, unload: own memory at first, at last",
            f"{early / 1e6:.1f} MB, {late / 1e6:.1f} MB ({late / early - 1:+.1%})", late < early * GROWTH, "at most 5% more")
     names = ("one.safetensors", "two.safetensors")
     loaded = [m["name"] for m in server.call("GET", "/api/v1/models")[2]["models"] if m["loaded"] and m["name"] in names]

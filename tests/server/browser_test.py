@@ -117,7 +117,8 @@ class Page(Case):
         self.assertEqual((job["request"]["prompt"], job["request"]["steps"], len(job["pictures"])),
                          ("a red house under a yellow sun", 3, 2))
         self.assertEqual(self.page.value("seed"), str(job["request"]["seed"]))
-        self.assertTrue(self.page.text("model-state").startswith("loaded"))
+        self.page.wait("return !document.getElementById('unload').hidden")
+        self.assertRegex(self.page.text("model-state"), r"^loaded, \d+ MiB$")
         self.page.click("unload")
         self.page.wait("return document.getElementById('unload').hidden")
         self.assertFalse(self.server.call("GET", "/api/v1/models")[2]["models"][0]["loaded"])
@@ -129,7 +130,7 @@ class Page(Case):
         self.page.click("generate")  # a second one waits
         self.page.wait("return document.getElementById('bar').value > 0.01")
         self.assertRegex(self.page.wait("return (/step [0-9]+ of 200, .* left/.exec(document.getElementById('what').textContent))?.[0]"), "left")
-        self.assertIn("1 more behind it", self.page.text("what"))
+        self.page.wait("return document.getElementById('what').textContent.includes('1 more behind it')")
         self.page.press(ESCAPE)
         self.page.wait("return document.getElementById('status').textContent === 'cancelled' && document.getElementById('cancel-all').hidden")
         self.page.wait("return document.getElementById('bar').value > 0")
