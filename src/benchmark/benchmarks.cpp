@@ -11,12 +11,14 @@
 #include "device/meta/meta_device.h"
 #include "ops/ops.h"
 #include "pipeline/model_files.h"
+#include "pipeline/upscaler.h"
 #include "weights/pattern_weight.h"
 
 namespace gesso {
 
 std::span<const std::byte> embedded_manifest_sd15();
 std::span<const std::byte> embedded_manifest_sdxl();
+std::span<const std::byte> embedded_manifest_x4plus();
 
 namespace {
 
@@ -210,6 +212,16 @@ void run_network(const BenchmarkSetup& setup, const Report& report) {
   report(what(setup, network, *loaded.model));
 }
 
+void run_upscaler(const BenchmarkSetup& setup, const Report& report) {
+  constexpr int64_t kSide = 128;
+  const Upscaler upscaler(std::make_shared<PatternFile>("x4plus", embedded_manifest_x4plus()));
+  report(measure(setup, "upscale-x4plus", fmt::format("a tile of {0}x{0}", kSide), [&](Device& device, DType compute) {
+    return [&upscaler, x = filled(device, {1, kSide, kSide, 3}, DType::kF32), compute] {
+      (void)upscaler.network()(x, compute);
+    };
+  }));
+}
+
 }  // namespace
 
 Measurement measure(const BenchmarkSetup& setup, std::string name, std::string what, const Prepare& prepare) {
@@ -247,6 +259,7 @@ std::span<const Benchmark> benchmarks() {
       {"sd15-text", "text encoder of SD 1.5", true, run_network<kSd15, measure_text>},
       {"sd15-unet", "UNet of SD 1.5, 512x512, with guidance", true, run_network<kSd15, measure_denoiser>},
       {"sd15-vae", "decoder of SD 1.5, 512x512", true, run_network<kSd15, measure_decoder>},
+      {"upscale-x4plus", "Real-ESRGAN's network of 23 blocks, x4", true, run_upscaler},
       {"sdxl-text", "text encoders of SDXL", false, run_network<kSdxl, measure_text>},
       {"sdxl-unet", "UNet of SDXL, 1024x1024, with guidance; takes 12 GB in f32", false,
        run_network<kSdxl, measure_denoiser>},

@@ -128,6 +128,10 @@ LoadedModel build(const std::vector<ModelFile>& files) {
 
 }  // namespace
 
+ModelFile recognise_file(std::shared_ptr<const TensorFile> file) {
+  return recognised(nullptr, std::move(file), {});
+}
+
 std::string contents_of(const Recognition& recognition) {
   std::vector<std::string> items;
   for (const Component& c : recognition.components)
@@ -191,7 +195,7 @@ LoadedModel load_model(const Request& request) {
 
 LoadedModel load_model(std::shared_ptr<const TensorFile> file) {
   std::vector<ModelFile> files;
-  files.push_back(recognised(nullptr, std::move(file), {}));
+  files.push_back(recognise_file(std::move(file)));
   return build(files);
 }
 

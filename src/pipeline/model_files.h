@@ -25,6 +25,9 @@ struct ModelFile {
 /// gives a ModelFile for each of its components. Throws as open_tensor_files does.
 std::vector<ModelFile> open_model_files(const Field* field, const std::filesystem::path& path);
 
+/// One file that is already open.
+ModelFile recognise_file(std::shared_ptr<const TensorFile> file);
+
 /// The weights of a component under the names that its network uses.
 std::unique_ptr<WeightStore> bind_weights(const ModelFile& file, const Component& component);
 /// "CLIP CLIP-L text encoder, KL autoencoder (VAE)", or "nothing that this version knows".

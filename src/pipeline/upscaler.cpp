@@ -8,7 +8,6 @@
 #include "media/resize.h"
 #include "ops/ops.h"
 #include "pipeline/guarded.h"
-#include "pipeline/model_files.h"
 #include "pipeline/mosaic.h"
 #include "pipeline/planner.h"
 #include "pipeline/transparency.h"
@@ -67,20 +66,30 @@ void UpscaleProgress::tile_done(const UpscalePlan& pass) {
 }
 
 Upscaler::Upscaler(const std::filesystem::path& path) : name_(path.stem().string()) {
-  const std::vector<ModelFile> files = open_model_files(nullptr, path);
+  build(open_model_files(nullptr, path));
+}
+
+Upscaler::Upscaler(std::shared_ptr<const TensorFile> file) : name_(file->path().stem().string()) {
+  std::vector<ModelFile> files;
+  files.push_back(recognise_file(std::move(file)));
+  build(files);
+}
+
+void Upscaler::build(const std::vector<ModelFile>& files) {
+  const std::string path = quoted(files.front().file->path());
   const ModelFile* file = nullptr;
   const Component* component = nullptr;
   for (const ModelFile& each : files)
     if (const Component* found = each.recognition.find(Role::kUpscaler)) file = &each, component = found;
   if (!component)
-    fail(ErrorCode::kUsage, "wanted an upscaler, but {} holds {}; `gesso inspect FILE` tells more", quoted(path),
+    fail(ErrorCode::kUsage, "wanted an upscaler, but {} holds {}; `gesso inspect FILE` tells more", path,
          contents_of(files.front().recognition));
   if (!component->supported || !component->kind->make_upscaler)
-    fail(ErrorCode::kUnsupported, "{} is an upscaler ({}) that this version cannot run", quoted(path),
+    fail(ErrorCode::kUnsupported, "{} is an upscaler ({}) that this version cannot run", path,
          component->family->title);
   if (component->complete == false)
-    fail(ErrorCode::kBadFile, "the upscaler in {} is incomplete: it lacks {}{}", quoted(path),
-         component->missing.front(), component->missing.size() > 1 ? " and more" : "");
+    fail(ErrorCode::kBadFile, "the upscaler in {} is incomplete: it lacks {}{}", path, component->missing.front(),
+         component->missing.size() > 1 ? " and more" : "");
   store_ = bind_weights(*file, *component);
   network_ = component->kind->make_upscaler(WeightScope(*store_));
   report_unknown(*file, messages_);

@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "media/image.h"
 #include "pipeline/engine.h"
+#include "pipeline/model_files.h"
 #include "upscale/upscale_network.h"
 #include "weights/weight_store.h"
 
@@ -58,10 +59,13 @@ class Upscaler {
  public:
   /// Throws kUsage for a file that holds no upscaler, kUnsupported for one that this version cannot run, kBadFile for
   /// one that is incomplete or contradicts itself, and as open_tensor_files() does.
-  explicit Upscaler(const std::filesystem::path& file);
+  explicit Upscaler(const std::filesystem::path& path);
+  /// The same of one file that is already open.
+  explicit Upscaler(std::shared_ptr<const TensorFile> file);
 
   const std::string& name() const { return name_; }  ///< of the file, without folder and ending
   int scale() const { return network_->scale(); }
+  const UpscaleNetwork& network() const { return *network_; }
   /// What the user should know: tensors that nothing explains.
   const std::vector<std::string>& messages() const { return messages_; }
   /// The plan for a picture of that size. Throws kUsage for a tile that is too small for the network, kOutOfMemory
@@ -77,6 +81,7 @@ class Upscaler {
   void release() const { store_->release(); }
 
  private:
+  void build(const std::vector<ModelFile>& files);
   Image upscale_rgb(Device& device, const Image& image, const UpscalePlan& plan, DType compute,
                     UpscaleProgress& progress) const;
   UpscalePlan plan_with(int width, int height, int tile, DType compute) const;
