@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstdlib>
 
 #include "arguments.h"
 #include "help.h"
@@ -113,8 +112,7 @@ int generate(const std::vector<std::string>& command_line) {
   const EnginePointer engine = open_engine(config.c_str());
   if (arguments.explain_prompt) return explain_prompt(engine.get(), requests[0]);
   if (arguments.dry_run) return dry_run(engine.get(), requests[0]);
-  const char* profile = std::getenv("GESSO_PROFILE");
-  JobWatch watch(interrupt, engine.get(), arguments.verbose || arguments.profile || (profile && *profile));
+  JobWatch watch(interrupt, engine.get(), arguments.verbose);
   watch.save_previews(arguments.preview_path.value_or(kPreviewPath), arguments.quality);
   GenerateArguments each = arguments;
   if (requests.size() > 1) {

@@ -107,7 +107,7 @@ void Progress::show(const gesso_event& event) {
       terminal_ ? live(event) : plain(event);
       break;
     case GESSO_EVENT_MESSAGE:
-      if (verbose_) line(event.text);
+      if (verbose_ || std::string_view(event.stage) == "profile") line(event.text);
       break;
     case GESSO_EVENT_DONE:
       clear();

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
@@ -147,8 +146,7 @@ int upscale(const std::vector<std::string>& words) {
   }
   Interrupt interrupt;
   const EnginePointer engine = open_engine();
-  const char* profile = std::getenv("GESSO_PROFILE");
-  JobWatch watch(interrupt, engine.get(), a.verbose || (profile && *profile));
+  JobWatch watch(interrupt, engine.get(), a.verbose);
   for (const std::string& input : a.inputs) run_one(engine.get(), watch, a, input, name);
   return 0;
 }

@@ -70,7 +70,7 @@ typedef enum gesso_event_kind {
   GESSO_EVENT_STARTED = 0, /* first of all: `job` is the number to cancel */
   GESSO_EVENT_STAGE = 1,   /* `stage` begins, with `steps` steps (0: unknown) */
   GESSO_EVENT_STEP = 2,    /* `step` of `steps` is done */
-  GESSO_EVENT_MESSAGE = 3, /* something worth telling: `text` */
+  GESSO_EVENT_MESSAGE = 3, /* something worth telling: `text`; `stage` is "profile" for one that was asked for */
   GESSO_EVENT_PREVIEW = 4, /* `pixels` show the picture after `step` of `steps`; comes when the request has "preview" */
   GESSO_EVENT_DONE = 5     /* everything is painted */
 } gesso_event_kind;

@@ -162,7 +162,7 @@ class CpuEngine final : public Engine {
   }
   bool wants_profile() const {
     const char* variable = std::getenv("GESSO_PROFILE");
-    return !options_.profile.empty() || (variable && *variable);
+    return !options_.profile.empty() || (variable && *variable && std::string_view(variable) != "0");
   }
   void report(const Profile& profile, const EventSink& sink) const;
   /// Adds what was observed of a model's matrices to what is known, and writes that.
@@ -250,7 +250,7 @@ class UsedModel {
 
 void CpuEngine::report(const Profile& profile, const EventSink& sink) const {
   constexpr size_t kRows = 25;
-  sink({.kind = Event::Kind::kMessage, .text = profile.table(measure_limits(), kRows)});
+  sink({.kind = Event::Kind::kMessage, .stage = "profile", .text = profile.table(measure_limits(), kRows)});
   if (options_.profile.empty()) return;
   AtomicFile file(options_.profile);
   file.write(profile.chrome_trace());

@@ -19,7 +19,7 @@ struct Event {
   enum class Kind {
     kStage,    ///< `stage` begins, with `steps` steps (0: unknown)
     kStep,     ///< `step` of `steps` is done
-    kMessage,  ///< something worth telling: `text`
+    kMessage,  ///< something worth telling: `text`; what was asked for by name has a `stage`: "profile"
     kPreview,  ///< `preview` shows the picture after `step` of `steps`
     kDone,     ///< everything is painted
   };
