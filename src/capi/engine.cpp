@@ -153,9 +153,9 @@ Json to_json(const LoadedModelInfo& model) {
           {"in_use", model.in_use}};
 }
 
-Json to_json(const std::vector<PromptLength>& lengths) {
+Json to_json(const std::vector<TextLength>& lengths) {
   Json list = Json::array();
-  for (const PromptLength& length : lengths)
+  for (const TextLength& length : lengths)
     list.push_back(
         {{"encoder", length.encoder}, {"tokens", length.tokens}, {"room", length.room}, {"chunks", length.chunks}});
   return list;

@@ -67,7 +67,7 @@ struct PromptOptions {
 
 /// How much of a text encoder's room a text takes.
 struct TextLength {
-  std::string_view encoder;  ///< its role: "clip_l"
+  std::string_view encoder;  ///< its role, for good: "clip_l"
   size_t tokens = 0;
   size_t room = 0;    ///< tokens of one chunk, or of all it sees
   size_t chunks = 1;  ///< in which the text is read

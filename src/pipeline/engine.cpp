@@ -135,7 +135,7 @@ class CpuEngine final : public Engine {
                                const CancelToken& cancel) override;
   Plan plan(const Request& request) override;
   std::string explain(const Request& request) override;
-  std::vector<PromptLength> prompt_lengths(const Request& request, const std::string& prompt) override;
+  std::vector<TextLength> prompt_lengths(const Request& request, const std::string& prompt) override;
   LoadedModelInfo load(const Request& request) override;
   size_t unload(const std::string& file, double idle_seconds) override;
   std::vector<LoadedModelInfo> models() override { return models_.list(); }
@@ -415,16 +415,10 @@ std::string CpuEngine::explain(const Request& request) {
   return explain_prompts(model, resolve(request, model, inputs));
 }
 
-std::vector<PromptLength> CpuEngine::prompt_lengths(const Request& request, const std::string& prompt) {
+std::vector<TextLength> CpuEngine::prompt_lengths(const Request& request, const std::string& prompt) {
   const ModelCache::Pointer used = models_.get(request, [](const Event&) {});
   const LatentDiffusion& model = *used->loaded.model;
-  std::vector<PromptLength> lengths;
-  for (const TextLength& length : measure_prompt(model, resolve(request, model, {}), prompt))
-    lengths.push_back({.encoder = std::string(length.encoder),
-                       .tokens = static_cast<int>(length.tokens),
-                       .room = static_cast<int>(length.room),
-                       .chunks = static_cast<int>(length.chunks)});
-  return lengths;
+  return measure_prompt(model, resolve(request, model, {}), prompt);
 }
 
 LoadedModelInfo CpuEngine::load(const Request& request) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "media/image.h"
+#include "models/latent_diffusion.h"
 #include "pipeline/request.h"
 
 namespace gesso {
@@ -80,14 +81,6 @@ struct Inspection {
   std::string text;
 };
 
-/// How much of a text encoder's room a prompt takes.
-struct PromptLength {
-  std::string encoder;  ///< its role: "clip_l"
-  int tokens = 0;
-  int room = 0;    ///< tokens of one chunk, or of all it sees
-  int chunks = 1;  ///< in which the prompt is read
-};
-
 /// A model that the engine keeps open.
 struct LoadedModelInfo {
   std::string name = {};  ///< of its main file, without folder and ending
@@ -124,7 +117,7 @@ class Engine {
   virtual std::string explain(const Request& request) = 0;
   /// How long a prompt is for each of the model's text encoders; of one that changes from step to step, the longest
   /// text. As load() and unload(), it does not wait for what is being painted.
-  virtual std::vector<PromptLength> prompt_lengths(const Request& request, const std::string& prompt) = 0;
+  virtual std::vector<TextLength> prompt_lengths(const Request& request, const std::string& prompt) = 0;
   /// Opens and checks the request's model, unless that is done. Its weights are prepared when it first paints.
   virtual LoadedModelInfo load(const Request& request) = 0;
   /// Forgets the models that have `file` among theirs (empty: any) and were not used for `idle_seconds`; one that is

@@ -26,6 +26,17 @@ TEST(ProgressLine, AStageWithoutStepsIsItsName) {
               testing::StartsWith("load"));
 }
 
+TEST(Progress, AMessageThatWasAskedForShowsWithoutVerbosity) {
+  const auto shown = [](bool verbose, const char* stage) {
+    ::testing::internal::CaptureStderr();
+    Progress(verbose).show({GESSO_EVENT_MESSAGE, 1, stage, 0, 0, 0, 0, "words", nullptr, 0, 0});
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(shown(false, "profile"), "words\n");
+  EXPECT_EQ(shown(false, ""), "");
+  EXPECT_EQ(shown(true, ""), "words\n");
+}
+
 TEST(Duration, IsReadable) {
   EXPECT_EQ(duration(0.421), "0.42 s");
   EXPECT_EQ(duration(12.6), "13 s");

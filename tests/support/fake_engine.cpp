@@ -140,10 +140,10 @@ class FakeEngine : public Engine {
   std::string explain(const Request& request) override { return request.prompt + " as it is read\n"; }
 
   /// A token a byte.
-  std::vector<PromptLength> prompt_lengths(const Request& request, const std::string& prompt) override {
+  std::vector<TextLength> prompt_lengths(const Request& request, const std::string& prompt) override {
     fail_if_asked(prompt);
     (void)load(request);
-    return {{.encoder = "fake", .tokens = static_cast<int>(prompt.size()), .room = 75}};
+    return {{.encoder = "fake", .tokens = prompt.size(), .room = 75}};
   }
 
   LoadedModelInfo load(const Request& request) override {
