@@ -23,9 +23,9 @@ std::set<std::string> names_without_prefix(const Manifest& manifest, const Compo
   return names;
 }
 
-class OutputNames : public ::testing::TestWithParam<LayoutPair> {};
+class OutputNamesOfFiles : public ::testing::TestWithParam<LayoutPair> {};
 
-TEST_P(OutputNames, AreThoseOfRealFiles) {
+TEST_P(OutputNamesOfFiles, AreThoseOfRealFiles) {
   const Manifest from = load_manifest(GetParam().from), to = load_manifest(GetParam().to);
   const Recognition source = recognise(from.tensors, from.metadata), target = recognise(to.tensors, to.metadata);
   const Component *mine = source.find(GetParam().role), *theirs = target.find(GetParam().role);
@@ -39,8 +39,19 @@ TEST_P(OutputNames, AreThoseOfRealFiles) {
   EXPECT_EQ(names, names_without_prefix(to, *theirs));
 }
 
+TEST(OutputNames, NumbersBeyondEveryModelAreRefused) {
+  const Manifest manifest = load_manifest("sd15-ldm");
+  const Recognition recognition = recognise(manifest.tensors, manifest.metadata);
+  const Component* unet = recognition.find(Role::kDiffusionModel);
+  ASSERT_TRUE(unet);
+  const std::vector<const Component*> all = {unet};
+  const OutputNaming naming = output_naming(Layout::kDiffusers, *unet, all);
+  EXPECT_THAT([&] { (void)output_names(naming, *unet, {"input_blocks.999999.0.in_layers.2.weight"}); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("numbered up to 999999")));
+}
+
 INSTANTIATE_TEST_SUITE_P(
-    Manifests, OutputNames,
+    Manifests, OutputNamesOfFiles,
     ::testing::Values(LayoutPair{"sd15-unet-ldm", "sd15-unet-diffusers", Role::kDiffusionModel, Layout::kDiffusers},
                       LayoutPair{"sd15-unet-diffusers", "sd15-unet-ldm", Role::kDiffusionModel, Layout::kLdm},
                       LayoutPair{"sdxl-unet-sgm-prefixed", "sdxl-unet-diffusers", Role::kDiffusionModel,

@@ -4,13 +4,21 @@
 #include <charconv>
 #include <set>
 
+#include "base/error.h"
+
 namespace gesso {
 namespace {
+
+/// Ten times what the largest models take: their numbers stay below a hundred, but a file may say anything.
+constexpr size_t kMostCandidates = 1000000;
 
 /// Every way of writing numbers into the slots of a pattern, appended to `texts`.
 void fill(std::string_view pattern, int most, const std::string& before, std::vector<std::string>& texts) {
   const size_t slot = pattern.find('#');
   if (slot == pattern.npos) {
+    if (texts.size() == kMostCandidates)
+      fail(ErrorCode::kUnsupported,
+           "names: the parameters are numbered up to {}, which is beyond every model that is known", most);
     texts.push_back(before + std::string(pattern));
     return;
   }

@@ -8,7 +8,8 @@
 
 namespace gesso {
 
-/// The names that the rows give some meaning to, with numbers from 0 to `most` in their slots.
+/// The names that the rows give some meaning to, with numbers from 0 to `most` in their slots. Throws
+/// kUnsupported for numbers that would make too many of them.
 std::vector<std::string> candidates(std::span<const Rule> rows, int most);
 std::vector<std::string> candidates(std::span<const Fused> rows, int most);
 
