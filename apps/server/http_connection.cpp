@@ -1,5 +1,7 @@
 #include "server/http_connection.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
@@ -14,6 +16,7 @@ namespace http = beast::http;
 constexpr size_t kSlice = 64 << 10;  // bytes that a client must take within the write time
 constexpr size_t kMostParts = 4096;  // of a stream, that a client may leave lying
 constexpr std::chrono::milliseconds kLinger{1000};
+constexpr size_t kLargeBody = 16 << 20;
 constexpr size_t kLingerBytes = 16 << 20;  // that a client may still send after its answer
 
 std::string lower(std::string_view text) {
@@ -229,6 +232,10 @@ void Connection::dispatch() {
 
 /// Answers a connection that cannot go on, and closes it.
 void Connection::fail(int status, const std::string& message) {
+  parser_.reset();  // with what came of the body: the client may take its time until it goes
+#ifdef __GLIBC__
+  if (reserved_ >= kLargeBody) ::malloc_trim(0);  // glibc keeps up to 64 MiB of such blocks for the next ones
+#endif
   release_body();
   waiting_ = false;
   keep_alive_ = false;

@@ -43,16 +43,9 @@ void list_models(const Service& service, const Call& call) {
   with_kinds(service, call, [&service](const Call& later) { send_list(service, later); });
 }
 
-/// What the library says of a model, without the folders of this computer, which are nobody's business.
-std::string without_path(std::string text, const ModelList::Entry& entry) {
-  const std::string path = entry.path.string();
-  for (size_t at = 0; (at = text.find(path, at)) != text.npos; at += entry.name.size())
-    text.replace(at, path.size(), entry.name);
-  return text;
-}
-
 ApiError refusal(const gesso_error& error, const ModelList::Entry& entry, const std::string& field) {
-  return {http_status(error.code), gesso_status_name(error.code), without_path(error.message, entry), field};
+  return {http_status(error.code), gesso_status_name(error.code),
+          with_name(error.message, entry.path.string(), entry.name), field};
 }
 
 void inspect_model(const Service& service, const Call& call) {
@@ -63,7 +56,7 @@ void inspect_model(const Service& service, const Call& call) {
     gesso_error error = {};
     const Text found(gesso_inspect(service.engine, paths, 1, &error), gesso_free);
     if (!found) throw refusal(error, entry, "name");
-    waiting.send_json(without_path(found.get(), entry));
+    waiting.send_json(with_name(found.get(), path, entry.name));
   });
 }
 

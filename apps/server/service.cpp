@@ -68,15 +68,18 @@ std::string client_field(const std::string& api, const std::string& field) {
   return field;
 }
 
+std::string with_name(std::string text, const std::string& path, const std::string& name) {
+  for (size_t at = 0; (at = text.find(path, at)) != text.npos; at += name.size()) text.replace(at, path.size(), name);
+  return text;
+}
+
 std::string without_paths(std::string text, const std::string& request,
                           const std::vector<std::pair<std::string, std::string>>& names) {
   const Json fields = parse_json(request);
   for (const auto& [field, name] : names) {
     const auto path = fields.find(field);
     if (path == fields.end() || !path->is_string() || *path == "") continue;
-    const auto& found = path->get_ref<const std::string&>();
-    for (size_t at = 0; (at = text.find(found, at)) != text.npos; at += name.size())
-      text.replace(at, found.size(), name);
+    text = with_name(std::move(text), path->get_ref<const std::string&>(), name);
   }
   return text;
 }

@@ -54,6 +54,8 @@ void load_model(const Service& service, const ModelList::Entry& entry);
 
 /// The HTTP status that a failure of the library stands for.
 int http_status(gesso_status status);
+/// A text with the name that clients know in place of a path: the folders of this computer are nobody's business.
+std::string with_name(std::string text, const std::string& path, const std::string& name);
 /// A message without paths of this computer: the names of files that clients know stand for them.
 std::string without_paths(std::string text, const std::string& request,
                           const std::vector<std::pair<std::string, std::string>>& names);

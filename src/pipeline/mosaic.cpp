@@ -8,10 +8,6 @@
 namespace gesso {
 namespace {
 
-int rounded_up(int value, int unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 struct Cuts {
   int tile = 0;
   std::vector<int> begins;

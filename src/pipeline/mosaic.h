@@ -7,6 +7,11 @@
 
 namespace gesso {
 
+/// The next multiple of `unit`.
+inline int rounded_up(int value, int unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
 /// A picture cut into rectangles of one size, which lie over each other at their borders.
 struct TileLayout {
   int width = 0, height = 0;  ///< of the picture, multiples of the unit

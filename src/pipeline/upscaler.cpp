@@ -20,10 +20,6 @@ constexpr int kMargin = 24, kFade = 16;
 /// memory happens to be free. Larger ones save little more of the work that overlaps cost.
 constexpr int kSides[] = {512, 384, 256, 192, 128, 96};
 
-int rounded_up(int value, int unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 /// Where a pixel beyond the border is taken from: mirrored at the last one.
 int mirrored(int i, int length) {
   return i < length ? i : std::max(0, 2 * (length - 1) - i);

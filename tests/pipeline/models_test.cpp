@@ -153,8 +153,8 @@ TEST_F(OpenModels, PromptsAreMeasured) {
     const auto lengths = engine->prompt_lengths(request("a"), prompt);
     EXPECT_EQ(lengths.size(), 1u);
     EXPECT_EQ(lengths[0].encoder, "clip_l");
-    EXPECT_EQ(lengths[0].room, 75);
-    return std::pair(lengths[0].tokens, lengths[0].chunks);
+    EXPECT_EQ(lengths[0].room, 75u);
+    return std::pair(static_cast<int>(lengths[0].tokens), static_cast<int>(lengths[0].chunks));
   };
   EXPECT_EQ(tokens(""), std::pair(0, 1));
   EXPECT_EQ(tokens("a red house"), std::pair(3, 1));
