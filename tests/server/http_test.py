@@ -45,22 +45,23 @@ class Http(Case):
 
     def test_a_gigabyte_stays_outside(self):
         part = b"8000\r\n" + b" " * 0x8000 + b"\r\n"
-        self.server.call("GET", "/health")
-        before = self.server.resident()
-        for head in (b"Content-Length: 1073741824\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"):
-            for path in (b"/v1/images/generations", b"/v1/images/edits", b"/sdapi/v1/img2img"):
-                with socket.create_connection(("127.0.0.1", self.server.port), timeout=60) as connection:
-                    connection.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + head)
-                    sent = 0
-                    try:
-                        while sent < 1 << 30:
-                            connection.sendall(part)
-                            sent += len(part)
-                    except OSError:
-                        pass  # it has heard enough
-                    self.assertLess(sent, 64 << 20)
-                    self.assertEqual(self.server.call("GET", "/health")[0], 200)
-        self.assertLess(self.server.resident() - before, 48 << 20)
+        with Server(measured=True) as server:
+            server.call("GET", "/health")
+            before = server.resident()
+            for head in (b"Content-Length: 1073741824\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"):
+                for path in (b"/v1/images/generations", b"/v1/images/edits", b"/sdapi/v1/img2img"):
+                    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+                        connection.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + head)
+                        sent = 0
+                        try:
+                            while sent < 1 << 30:
+                                connection.sendall(part)
+                                sent += len(part)
+                        except OSError:
+                            pass  # it has heard enough
+                        self.assertLess(sent, 64 << 20)
+                        self.assertEqual(server.call("GET", "/health")[0], 200)
+            self.assertLess(server.resident() - before, 48 << 20)
 
     def test_expect_continue(self):
         with socket.create_connection(("127.0.0.1", self.server.port), timeout=60) as connection:

@@ -407,7 +407,7 @@ class Process(Case):
             self.assertEqual(server.finished(job["id"])["state"], "completed")
 
     def test_a_thousand_jobs_leave_no_memory_behind(self):
-        with Server("--queue", "100") as server:
+        with Server("--queue", "100", measured=True) as server:
             def paint(count):
                 for i in range(count):
                     body = {"prompt": f"client {i}", "seed": i, "width": 64, "height": 64}

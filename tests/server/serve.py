@@ -15,13 +15,15 @@ import zlib
 
 PROGRAM = os.environ.get("GESSO_SERVER_UNDER_TEST", "")
 TIMEOUT = 60  # of everything: only a hanging server reaches it
+GIVES_BACK = ("quarantine_size_mb=1", "thread_local_quarantine_size_kb=64", "allocator_release_to_os_interval_ms=0")
 
 
 class Server:
     """A server of its own folder and port; `with Server("--queue", "2") as server`."""
 
-    def __init__(self, *options, step_ms=0, folder=None, models=("demo.safetensors",), model=None, files={}):
-        """`models` are dummies for the fake engine; `model` is the file of -m; `files` lie in the server's folder."""
+    def __init__(self, *options, step_ms=0, folder=None, models=("demo.safetensors",), model=None, files={}, measured=False):
+        """`models` are dummies for the fake engine; `model` is the file of -m; `files` lie in the server's folder;
+        `measured`: its memory is, and a sanitizer gives back what was freed."""
         self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="gesso serve é模 ")
         self.folder = Path(folder or self._temporary.name)
         for name in models:
@@ -37,6 +39,8 @@ class Server:
         self.environment = {"PATH": os.environ["PATH"], "GESSO_DEMO_MODEL": str(self.folder / "none"),
                             "GESSO_FAKE_STEP_MS": str(step_ms)}
         self.environment.update((k, v) for k, v in os.environ.items() if k.endswith("SAN_OPTIONS"))
+        if measured:
+            self.environment["ASAN_OPTIONS"] = ":".join([os.environ.get("ASAN_OPTIONS", ""), *GIVES_BACK]).lstrip(":")
 
     def __enter__(self):
         self.start()
